@@ -1,0 +1,221 @@
+package config
+
+import (
+	"fmt"
+	"net/netip"
+	"reflect"
+	"slices"
+	"time"
+)
+
+// Config is everything that an operator tells brlb. It is built by [Parse] and
+// must not be changed afterwards: readers share it without locks.
+type Config struct {
+	// Bridge is the Open vSwitch bridge that brlb controls.
+	Bridge string
+	// RunDir is Open vSwitch's run directory, where its sockets live.
+	RunDir string
+	// OVSDB is where ovsdb-server listens: unix:PATH or tcp:HOST:PORT.
+	OVSDB string
+	// OpenFlow says how brlb and the switch find each other.
+	OpenFlow OpenFlow
+	// API says where people and machines reach brlb.
+	API API
+	// MAC answers ARP for VIPs and gateways; the zero MAC means that brlb
+	// derives one from the bridge.
+	MAC MAC
+	// Zone is the conntrack zone, 1..65535.
+	Zone uint16
+	// Gateways are addresses, each with its network, that brlb answers ARP and
+	// ping for on the members' side; sorted, without duplicates.
+	Gateways []netip.Prefix
+	// Miss says what happens to packets that are none of brlb's business.
+	Miss Miss
+	// StartDeadline is how long after the start brlb waits for first verdicts
+	// before it acts without them.
+	StartDeadline time.Duration
+	// NeighbourRefresh is how often a known next hop is asked for again.
+	NeighbourRefresh time.Duration
+
+	Checks   []Check   // sorted by name; holds every check that a pool names
+	Pools    []Pool    // sorted by name
+	Services []Service // sorted by name
+}
+
+// OpenFlow says how brlb and the switch find each other.
+type OpenFlow struct {
+	Mode OpenFlowMode
+	// Listen is where brlb listens in controller mode: unix:PATH or
+	// tcp:ADDRESS:PORT. It is empty in service mode.
+	Listen string
+	// Target is what gets dialled: by Open vSwitch in controller mode (this
+	// string is written into OVSDB), by brlb in service mode.
+	Target string
+	// Insecure permits plain TCP beyond the loopback interface.
+	Insecure bool
+}
+
+// OpenFlowMode says who dials whom.
+type OpenFlowMode string
+
+const (
+	// ModeController: brlb is the bridge's OpenFlow controller, the switch dials.
+	ModeController OpenFlowMode = "controller"
+	// ModeService: brlb dials the bridge's management socket.
+	ModeService OpenFlowMode = "service"
+)
+
+// API says where people and machines reach brlb.
+type API struct {
+	// Socket is the path of the unix socket for reading and changing.
+	Socket string
+	// HTTP is the host:port for reading over TCP; empty means off.
+	HTTP string
+}
+
+// Miss says what happens to packets that are none of brlb's business.
+type Miss string
+
+const (
+	MissNormal Miss = "normal" // switched as if brlb were not there
+	MissDrop   Miss = "drop"
+)
+
+// MAC is an Ethernet address. The zero value means "not set": it is no valid
+// unicast address of a host.
+type MAC [6]byte
+
+// IsSet tells whether the file names a MAC.
+func (m MAC) IsSet() bool { return m != MAC{} }
+
+// String is the usual form, 02:00:5e:00:01:02.
+func (m MAC) String() string {
+	return fmt.Sprintf("%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4], m[5])
+}
+
+// Check says how to find out whether a member works.
+type Check struct {
+	Name string
+	Type CheckType
+
+	// Path, Method, Host and Status belong to http checks and are zero in others.
+	Path   string        // request target, begins with "/"
+	Method string        // GET, HEAD or OPTIONS
+	Host   string        // Host header; empty means the member's address and port
+	Status []StatusRange // answers that count as a pass; sorted, never empty
+
+	Interval time.Duration // between probes of a member that is steadily up
+	Fast     time.Duration // between probes while a verdict is forming
+	Down     time.Duration // between probes of a member that is down
+	Timeout  time.Duration // of one probe; never longer than any of the three
+	Rise     int           // consecutive passes that make a member up
+	Fall     int           // consecutive failures that make a member down
+}
+
+// CheckType is the protocol of a probe.
+type CheckType string
+
+const (
+	CheckTCP  CheckType = "tcp"  // connect
+	CheckHTTP CheckType = "http" // connect, one request, look at the status
+)
+
+// StatusRange is a range of HTTP status codes; both ends belong to it.
+type StatusRange struct{ Min, Max int }
+
+// Layouts and modes of a pool.
+const (
+	LayoutV1 = "v1"  // the reference algorithm
+	ModeNAT  = "nat" // stateful: the member sees its own address as destination
+)
+
+// Pool is a set of members behind a slot table.
+type Pool struct {
+	Name string
+	// ID, 1..65535, is unique. It salts the layout and the switch's hash: another
+	// id is another layout.
+	ID uint16
+	// Slots is the size of the slot table, a power of two, 64..65536.
+	Slots int
+	// Layout is the version of the algorithm that fills the table.
+	Layout string
+	// Mode says how packets reach members.
+	Mode string
+	// Check names an entry of Config.Checks.
+	Check string
+	// FromOVSDB permits further members, declared on OVSDB Interface rows.
+	FromOVSDB bool
+	// Members are sorted by name; empty only if FromOVSDB. Addresses are unique
+	// within a pool. All weights may be 0: then nobody owns a slot and the pool's
+	// packets are dropped.
+	Members []Member
+}
+
+// Member is an endpoint that serves clients.
+type Member struct {
+	Name    string
+	Address netip.AddrPort
+	// Weight, 0..65535, is the member's share relative to the others. With 0 it
+	// is probed but owns no slot.
+	Weight uint32
+	// Via is the router that leads to the member; the zero Addr means that the
+	// member is a neighbour itself.
+	Via netip.Addr
+}
+
+// Key identifies the member in layouts and digests: its canonical address:port.
+func (m Member) Key() string { return m.Address.String() }
+
+// Service is what clients talk to.
+type Service struct {
+	Name      string
+	Addresses []netip.Addr // VIPs; sorted, at least one
+	Ports     []Port       // sorted, at least one
+	Pool      string       // names an entry of Config.Pools
+}
+
+// Port is a port of a service.
+type Port struct {
+	Number uint16 // 1..65535
+	Proto  string // "tcp"
+}
+
+// String is the form of the file, 80/tcp.
+func (p Port) String() string { return fmt.Sprintf("%d/%s", p.Number, p.Proto) }
+
+// Check finds a check by name.
+func (c *Config) Check(name string) (Check, bool) {
+	return find(c.Checks, func(x Check) bool { return x.Name == name })
+}
+
+// Pool finds a pool by name.
+func (c *Config) Pool(name string) (Pool, bool) {
+	return find(c.Pools, func(x Pool) bool { return x.Name == name })
+}
+
+// Service finds a service by name.
+func (c *Config) Service(name string) (Service, bool) {
+	return find(c.Services, func(x Service) bool { return x.Name == name })
+}
+
+// Member finds a member of the pool by name.
+func (p Pool) Member(name string) (Member, bool) {
+	return find(p.Members, func(x Member) bool { return x.Name == name })
+}
+
+// MemberByAddress finds a member of the pool by its address and port.
+func (p Pool) MemberByAddress(address netip.AddrPort) (Member, bool) {
+	return find(p.Members, func(x Member) bool { return x.Address == address })
+}
+
+func find[T any](list []T, match func(T) bool) (T, bool) {
+	if i := slices.IndexFunc(list, match); i >= 0 {
+		return list[i], true
+	}
+	var none T
+	return none, false
+}
+
+// Equal tells whether two configurations mean the same. Both must come from
+// [Parse] (which leaves what is empty nil) or be built alike.
+func (c *Config) Equal(other *Config) bool { return reflect.DeepEqual(c, other) }

@@ -1,0 +1,92 @@
+package config
+
+import (
+	"path"
+	"time"
+)
+
+// Defaults of a file that says nothing else.
+const (
+	DefaultBridge           = "br-lb"
+	DefaultRunDir           = "/var/run/openvswitch"
+	DefaultHTTP             = "127.0.0.1:9290"
+	DefaultZone             = 18200
+	DefaultStartDeadline    = 10 * time.Second
+	DefaultNeighbourRefresh = 30 * time.Second
+
+	DefaultSlots  = 1024
+	DefaultWeight = 1
+	// DefaultCheckName is the check of a pool that names none. Unless the file
+	// defines a check of that name, it is a tcp check with every default.
+	DefaultCheckName = "tcp"
+
+	DefaultInterval = time.Second
+	DefaultTimeout  = 500 * time.Millisecond
+	DefaultRise     = 2
+	DefaultFall     = 3
+)
+
+// Defaults is the configuration of a file that sets nothing: no pool, no service.
+func Defaults() *Config {
+	c := &Config{
+		Bridge:           DefaultBridge,
+		RunDir:           DefaultRunDir,
+		OpenFlow:         OpenFlow{Mode: ModeController},
+		API:              API{HTTP: DefaultHTTP},
+		Zone:             DefaultZone,
+		Miss:             MissNormal,
+		StartDeadline:    DefaultStartDeadline,
+		NeighbourRefresh: DefaultNeighbourRefresh,
+	}
+	c.derive()
+	return c
+}
+
+// derive fills what is still empty and follows from other settings.
+func (c *Config) derive() {
+	setIfEmpty(&c.OVSDB, "unix:"+path.Join(c.RunDir, "db.sock"))
+	switch c.OpenFlow.Mode {
+	case ModeController:
+		setIfEmpty(&c.OpenFlow.Listen, "unix:"+path.Join(c.RunDir, "brlb-"+c.Bridge+".sock"))
+		setIfEmpty(&c.OpenFlow.Target, c.OpenFlow.Listen)
+	case ModeService:
+		setIfEmpty(&c.OpenFlow.Target, "unix:"+path.Join(c.RunDir, c.Bridge+".mgmt"))
+	}
+	setIfEmpty(&c.API.Socket, path.Join("/run/brlb", c.Bridge+".sock"))
+}
+
+func setIfEmpty(s *string, value string) {
+	if *s == "" {
+		*s = value
+	}
+}
+
+// DefaultCheck is the check that an empty entry of the file means: a tcp connect.
+func DefaultCheck(name string) Check {
+	c := Check{
+		Name:     name,
+		Type:     CheckTCP,
+		Interval: DefaultInterval,
+		Rise:     DefaultRise,
+		Fall:     DefaultFall,
+	}
+	c.derive()
+	return c
+}
+
+// derive fills the times that are still zero from the interval: a timeout never
+// outlasts the gap between two probes, whichever of the gaps applies.
+func (c *Check) derive() {
+	if c.Timeout == 0 {
+		c.Timeout = min(DefaultTimeout, c.Interval/2)
+	}
+	if c.Fast == 0 {
+		c.Fast = max(c.Interval/2, c.Timeout)
+	}
+	if c.Down == 0 {
+		c.Down = c.Interval
+	}
+}
+
+// defaultStatus is what an http check takes for a pass: success and redirection.
+func defaultStatus() []StatusRange { return []StatusRange{{Min: 200, Max: 399}} }
