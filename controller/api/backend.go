@@ -1,0 +1,34 @@
+package api
+
+import "context"
+
+// Backend is the running controller as the server sees it. Its methods may be
+// called from any goroutine. Errors of type *RequestError are the caller's
+// fault; any other error is the controller's.
+type Backend interface {
+	Status() *Status
+	Slots(pool string) (*Slots, error)
+	Events(after uint64) *Events
+	// Changed returns a channel that is closed when Status or Events have
+	// something new.
+	Changed() <-chan struct{}
+	Ready() Readiness
+	Metrics() *Metrics
+
+	Change(ctx context.Context, admin string, req ChangeRequest) (*Change, error)
+	Plan(ctx context.Context, operation string, member string) (*Change, error)
+	Reload(ctx context.Context) (*ReloadResult, error)
+	Reapply(ctx context.Context) (*ReapplyResult, error)
+	Flows(ctx context.Context, set string) (*Flows, error)
+	Trace(ctx context.Context, req TraceRequest) (*Trace, error)
+	Verify(ctx context.Context) (*Verify, error)
+}
+
+// RequestError is an error that the caller can mend: an unknown member, a
+// change that needs --force.
+type RequestError struct {
+	Status  int // HTTP status, 400..499
+	Message string
+}
+
+func (e *RequestError) Error() string { return e.Message }

@@ -1,0 +1,297 @@
+package api
+
+import "time"
+
+// Status is the answer of GET /v1/status: one bridge, whole.
+type Status struct {
+	Version   string    `json:"version"`
+	Bridge    string    `json:"bridge"`
+	Phase     string    `json:"phase"`     // disconnected, handshake, inventory, waiting, converging, steady, standby
+	Degraded  []string  `json:"degraded"`  // what is wrong, in sentences; empty when all is well
+	Since     time.Time `json:"since"`     // of the phase
+	Revision  uint64    `json:"revision"`  // of the picture that should be
+	Confirmed uint64    `json:"confirmed"` // newest revision that the switch has confirmed
+	InSync    bool      `json:"in_sync"`   // the switch holds what should be
+	Switch    Switch    `json:"switch"`    // the Open vSwitch at the other end
+	OVSDB     OVSDB     `json:"ovsdb"`     //
+	Services  []Service `json:"services"`  // sorted by name
+	Pools     []Pool    `json:"pools"`     // sorted by id
+}
+
+// Switch describes the OpenFlow peer.
+type Switch struct {
+	Connected   bool      `json:"connected"`
+	Since       time.Time `json:"since,omitzero"`
+	Description string    `json:"description,omitempty"` // e.g. "Open vSwitch 3.1.0"
+	DatapathID  string    `json:"datapath_id,omitempty"`
+	LastError   string    `json:"last_error,omitempty"`
+	Ports       []Port    `json:"ports"`
+	OwnFlows    int       `json:"own_flows"`
+}
+
+// Port is a port of the bridge.
+type Port struct {
+	Number uint32 `json:"number"`
+	Name   string `json:"name"`
+	Live   bool   `json:"live"`
+}
+
+// OVSDB describes the connection to ovsdb-server.
+type OVSDB struct {
+	Connected bool   `json:"connected"`
+	Endpoint  string `json:"endpoint"`
+	LastError string `json:"last_error,omitempty"`
+	Lock      string `json:"lock"` // held, waiting, none
+}
+
+// Service is what clients talk to.
+type Service struct {
+	Name      string   `json:"name"`
+	Addresses []string `json:"addresses"`
+	Ports     []string `json:"ports"` // 80/tcp
+	Pool      string   `json:"pool"`
+}
+
+// Pool is a set of members behind a slot table.
+type Pool struct {
+	Name    string   `json:"name"`
+	ID      uint16   `json:"id"`
+	Mode    string   `json:"mode"`
+	Layout  string   `json:"layout"`
+	Slots   int      `json:"slots"`
+	Digest  string   `json:"digest"` // empty when no member owns a slot
+	Active  int      `json:"active"`
+	Waiting bool     `json:"waiting"` // for first verdicts; the switch keeps what it holds
+	Problem string   `json:"problem,omitempty"`
+	Members []Member `json:"members"` // sorted by name
+}
+
+// Member is one member of a pool.
+type Member struct {
+	Name     string    `json:"name"`
+	Address  string    `json:"address"`
+	Number   uint16    `json:"number"`
+	State    string    `json:"state"` // up, down, unknown, draining, disabled
+	Active   bool      `json:"active"`
+	Reason   string    `json:"reason,omitempty"` // why it owns no slots
+	Since    time.Time `json:"since,omitzero"`   // of the health verdict or the admin state
+	Admin    string    `json:"admin"`            // enabled, draining, disabled
+	AdminWho string    `json:"admin_who,omitempty"`
+	AdminWhy string    `json:"admin_why,omitempty"`
+	Health   string    `json:"health"` // up, down, unknown
+	Check    Check     `json:"check"`
+	Weight   uint32    `json:"weight"`
+	Slots    int       `json:"slots"`
+	Share    float64   `json:"share"` // of the pool's slots, 0..1
+	MAC      string    `json:"mac,omitempty"`
+	Port     string    `json:"port,omitempty"` // name of the bridge port towards the member
+	Via      string    `json:"via,omitempty"`
+}
+
+// Check is the newest probe result of a member.
+type Check struct {
+	Name            string    `json:"name"`
+	Code            string    `json:"code,omitempty"` // L4OK, L7STS, ...
+	Detail          string    `json:"detail,omitempty"`
+	DurationSeconds float64   `json:"duration_seconds"`
+	At              time.Time `json:"at,omitzero"`
+	Consecutive     int       `json:"consecutive"` // equal results in a row
+	Needed          int       `json:"needed"`      // to change the verdict
+}
+
+// Slots is the answer of GET /v1/slots?pool=NAME: who owns which slot.
+type Slots struct {
+	Pool    string   `json:"pool"`
+	ID      uint16   `json:"id"`
+	Slots   int      `json:"slots"`
+	Layout  string   `json:"layout"`
+	Digest  string   `json:"digest"`
+	Members []string `json:"members"` // names
+	Keys    []string `json:"keys"`    // addresses, in the same order
+	Owner   []int    `json:"owner"`   // slot -> index into members, -1 for none
+}
+
+// ChangeRequest is the body of POST /v1/members/drain, /enable and /disable.
+type ChangeRequest struct {
+	Member string `json:"member"` // be1, web/be1 or 10.30.0.11:8080
+	Who    string `json:"who"`
+	Why    string `json:"why,omitempty"`
+	Force  bool   `json:"force,omitempty"`   // even if it empties the pool
+	DryRun bool   `json:"dry_run,omitempty"` // only say what would move
+	// WaitSeconds makes the call return only when the switch has confirmed
+	// the change, or fail after that time; 0 doesn't wait.
+	WaitSeconds float64 `json:"wait_seconds,omitempty"`
+}
+
+// Change is the answer to a ChangeRequest, and of GET /v1/plan.
+type Change struct {
+	Member    string       `json:"member"`
+	Pool      string       `json:"pool"`
+	Text      string       `json:"text"` // one sentence
+	Moves     Moves        `json:"moves"`
+	Before    []MemberMove `json:"members"` // sorted by name
+	Revision  uint64       `json:"revision"`
+	Confirmed bool         `json:"confirmed"`
+}
+
+// Moves counts slots whose owner changes.
+type Moves struct {
+	Slots      int    `json:"slots"`       // M
+	Moved      int    `json:"moved"`       // owners that change
+	Needed     int    `json:"needed"`      // the old owner left or the new one's share grew
+	Collateral int    `json:"collateral"`  // all others
+	LowerBound int    `json:"lower_bound"` // no layout could move fewer
+	Before     string `json:"digest_before"`
+	After      string `json:"digest_after"`
+}
+
+// MemberMove says what a change does to one member.
+type MemberMove struct {
+	Name   string `json:"name"`
+	Before int    `json:"slots_before"`
+	After  int    `json:"slots_after"`
+	Gained int    `json:"gained"`
+	Lost   int    `json:"lost"`
+}
+
+// ReloadResult is the answer of POST /v1/reload.
+type ReloadResult struct {
+	Changed  bool     `json:"changed"`
+	Changes  []string `json:"changes"` // one sentence each
+	Revision uint64   `json:"revision"`
+}
+
+// ReapplyResult is the answer of POST /v1/reapply.
+type ReapplyResult struct {
+	FlowMods int    `json:"flow_mods"` // rows that had to be corrected
+	OwnFlows int    `json:"own_flows"` // rows on the switch afterwards
+	Text     string `json:"text"`
+}
+
+// Flows is the answer of GET /v1/flows?set=desired|actual|diff.
+type Flows struct {
+	Set   string `json:"set"`
+	Flows []Flow `json:"flows"`
+}
+
+// Flow is one flow in ovs-ofctl's syntax.
+type Flow struct {
+	Sign    string `json:"sign,omitempty"` // in a diff: "+" missing on the switch, "-" too much there
+	Text    string `json:"text"`
+	Explain string `json:"explain"` // what the row is for
+	Packets uint64 `json:"packets,omitempty"`
+	Bytes   uint64 `json:"bytes,omitempty"`
+}
+
+// TraceRequest is the query of GET /v1/trace.
+type TraceRequest struct {
+	Src     string // client address
+	SrcPort uint16
+	Dst     string // VIP; may be empty when there is one service
+	DstPort uint16 // may be 0 when the service has one port
+	InPort  string // name of the bridge port (the segment) where the packet enters; may be empty
+}
+
+// Trace is the answer of GET /v1/trace.
+type Trace struct {
+	Flow    string `json:"flow"` // tcp 10.20.0.10:40000 -> 10.20.0.100:80
+	Service string `json:"service"`
+	Pool    string `json:"pool"`
+	PoolID  uint16 `json:"pool_id"`
+	Hash    string `json:"hash"` // 0x%08x
+	Slot    int    `json:"slot"`
+	Member  string `json:"member,omitempty"` // empty when nobody is active
+	Address string `json:"address,omitempty"`
+	// Switch is what the switch itself answers, when it could be asked.
+	Switch *SwitchTrace `json:"switch,omitempty"`
+	// SwitchError says why it could not.
+	SwitchError string `json:"switch_error,omitempty"`
+}
+
+// SwitchTrace is the switch's own ofproto/trace of the packet.
+type SwitchTrace struct {
+	Slot    int    `json:"slot"`   // reg1; -1 when the trace shows none
+	Number  int    `json:"number"` // reg2; -1 when the trace shows none
+	Member  string `json:"member,omitempty"`
+	Agrees  bool   `json:"agrees"`
+	Actions string `json:"actions"`         // datapath actions
+	Text    string `json:"text"`            // the whole trace
+	Entry   string `json:"entry,omitempty"` // conntrack entry of the tuple, if there is one
+}
+
+// Verify is the answer of GET /v1/verify.
+type Verify struct {
+	OK     bool          `json:"ok"`
+	Checks []VerifyCheck `json:"checks"`
+}
+
+// VerifyCheck is one invariant.
+type VerifyCheck struct {
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail"`
+}
+
+// Event is something that happened.
+type Event struct {
+	Seq    uint64    `json:"seq"`
+	Time   time.Time `json:"time"`
+	Pool   string    `json:"pool,omitempty"`
+	Member string    `json:"member,omitempty"`
+	Text   string    `json:"text"`
+}
+
+// Events is the answer of GET /v1/events?after=SEQ.
+type Events struct {
+	Events []Event `json:"events"`
+}
+
+// Readiness is the answer of GET /-/ready.
+type Readiness struct {
+	Ready   bool     `json:"ready"`
+	Missing []string `json:"missing"` // sentences
+}
+
+// Error is the body of every answer that is not 2xx.
+type Error struct {
+	Message string `json:"error"`
+}
+
+// Metrics is what the Prometheus collector needs beside Status.
+type Metrics struct {
+	Status          *Status
+	SlotsMoved      map[string]MoveCounts // by pool
+	Bundles         map[string]uint64     // by outcome: applied, rejected, unknown
+	BundleSeconds   Histogram
+	ConvergeSeconds Histogram         // from the event to the confirmed table
+	BundleRows      uint64            // flow-mods in applied bundles
+	MessagesSent    map[string]uint64 // by OpenFlow message type
+	MessagesRecv    map[string]uint64
+	EventsDropped   uint64
+	Sessions        uint64 // OpenFlow sessions since the start
+	DriftRepairs    uint64
+	Resent          uint64 // packets put back after their stale conntrack entry was flushed
+	Probes          map[ProbeKey]ProbeCounts
+	ReloadOK        bool
+	ReloadAt        time.Time
+}
+
+// MoveCounts counts moved slots since the start.
+type MoveCounts struct{ Needed, Collateral uint64 }
+
+// ProbeKey names a probe's series.
+type ProbeKey struct{ Pool, Member, Check string }
+
+// ProbeCounts counts probe results since the start.
+type ProbeCounts struct {
+	Results map[string]uint64 // by code
+	Seconds Histogram
+}
+
+// Histogram is a cumulative histogram as Prometheus has it.
+type Histogram struct {
+	Bounds []float64 // upper bounds in seconds, ascending
+	Counts []uint64  // observations <= bound, cumulative, same length
+	Count  uint64
+	Sum    float64
+}
