@@ -1,0 +1,142 @@
+package health
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Dialer opens connections from a chosen source address or device. The zero
+// value leaves both to the kernel. Its [Dialer.DialContext] is a [DialFunc].
+type Dialer struct {
+	// Source4 and Source6 are the local addresses for IPv4 and IPv6 targets.
+	Source4, Source6 netip.Addr
+	// Device is the network interface that connections must use
+	// (SO_BINDTODEVICE), such as "eth1".
+	Device string
+}
+
+// ipBindAddressNoPort is IP_BIND_ADDRESS_NO_PORT of linux/in.h: bind the
+// address alone and choose the port when connecting. Without it one source
+// address has as many probes as there are ephemeral ports, not that many for
+// each target.
+const ipBindAddressNoPort = 24
+
+// DialContext connects to address, an IP address and a port.
+func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	nd := net.Dialer{KeepAlive: -1} // an attempt is too short for keep-alive probes
+	source := d.source(address)
+	if source.IsValid() {
+		nd.LocalAddr = localAddr(network, source)
+	}
+	if d.Device != "" || source.IsValid() {
+		nd.Control = func(_, _ string, raw syscall.RawConn) error {
+			var err error
+			if ctlErr := raw.Control(func(fd uintptr) { err = d.prepare(int(fd), source.IsValid()) }); ctlErr != nil {
+				return ctlErr
+			}
+			return err
+		}
+	}
+	return nd.DialContext(ctx, network, address)
+}
+
+func (d *Dialer) source(address string) netip.Addr {
+	if strings.HasPrefix(address, "[") {
+		return d.Source6
+	}
+	return d.Source4
+}
+
+// localAddr makes the net.Addr type that the net package demands for network.
+func localAddr(network string, source netip.Addr) net.Addr {
+	ap := netip.AddrPortFrom(source, 0)
+	if strings.HasPrefix(network, "udp") {
+		return net.UDPAddrFromAddrPort(ap)
+	}
+	return net.TCPAddrFromAddrPort(ap)
+}
+
+// prepare sets the options of a socket before it is bound.
+func (d *Dialer) prepare(fd int, sourced bool) error {
+	if d.Device != "" {
+		if err := syscall.BindToDevice(fd, d.Device); err != nil {
+			return fmt.Errorf("bind to device %q: %w", d.Device, err)
+		}
+	}
+	if sourced {
+		return os.NewSyscallError("setsockopt IP_BIND_ADDRESS_NO_PORT",
+			syscall.SetsockoptInt(fd, syscall.IPPROTO_IP, ipBindAddressNoPort, 1))
+	}
+	return nil
+}
+
+// bindContext ends every read and write of conn when ctx ends: the one place
+// where a context becomes a deadline. stop releases it.
+func bindContext(ctx context.Context, conn net.Conn) (stop func() bool) {
+	return context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
+}
+
+// timedOut reports whether err says that a deadline passed.
+func timedOut(err error) bool {
+	var ne net.Error
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, syscall.ETIMEDOUT) ||
+		errors.As(err, &ne) && ne.Timeout()
+}
+
+// remote lists the errors by which the endpoint, or the network on the way to
+// it, answers. Every other error number is taken for a local one: EMFILE,
+// ENFILE, EADDRNOTAVAIL, ENETUNREACH, ENETDOWN, ENOBUFS, ENOMEM, EPERM, EACCES,
+// EINVAL, ENODEV and those not yet met.
+var remote = []syscall.Errno{
+	syscall.ECONNREFUSED,
+	syscall.ECONNRESET,
+	syscall.ECONNABORTED,
+	syscall.EPIPE,
+	syscall.EHOSTUNREACH, // the neighbour did not resolve, or a router said so
+	syscall.EHOSTDOWN,
+	syscall.ENOPROTOOPT, // ICMP protocol unreachable
+}
+
+// byEndpoint returns the error number by which the endpoint caused err, if it did.
+func byEndpoint(err error) (syscall.Errno, bool) {
+	for _, errno := range remote {
+		if errors.Is(err, errno) {
+			return errno, true
+		}
+	}
+	return 0, false
+}
+
+// dialFailed reports a connection that did not open.
+func dialFailed(err error) report {
+	if timedOut(err) {
+		return report{L4TOUT, "no connection"}
+	}
+	if errno, ok := byEndpoint(err); ok {
+		return report{L4CON, errno.Error()}
+	}
+	return report{SOCKERR, "local error: " + cut(err.Error())}
+}
+
+// exchangeFailed reports an open connection that failed while its answer was
+// awaited. what names the answer: "answer", "header", "body".
+func exchangeFailed(err error, what string) report {
+	if timedOut(err) {
+		return report{L7TOUT, "no complete " + what}
+	}
+	if errno, ok := byEndpoint(err); ok {
+		return report{L7RSP, errno.Error() + " before the " + what + " was complete"}
+	}
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		return report{SOCKERR, "local error: " + cut(err.Error())}
+	}
+	return report{L7RSP, fmt.Sprintf("bad %s: %s", what, quote(err.Error()))}
+}

@@ -1,0 +1,200 @@
+package health
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Run probes until ctx ends. It returns after every goroutine that it started
+// has ended, which takes no longer than it takes to close the attempts under
+// way. It must be called once.
+func (p *Prober) Run(ctx context.Context) {
+	p.begin(ctx)
+	defer p.attempts.Wait()
+	p.attempts.Go(func() { p.stall.run(ctx) })
+
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	var inHand *Transition // taken from the queue, not yet handed out
+	for {
+		next, news := p.turn(time.Now(), inHand == nil)
+		if news != nil {
+			inHand = news
+		}
+		timer.Reset(next)
+		if inHand == nil {
+			select {
+			case <-ctx.Done():
+				return
+			case <-timer.C:
+			case <-p.wake:
+			}
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		case <-p.wake:
+		case p.transitions <- *inHand:
+			inHand = nil
+		}
+	}
+}
+
+// begin lets the schedule start now, however long ago the targets were set.
+func (p *Prober) begin(ctx context.Context) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.run = ctx
+	now := time.Now()
+	p.stall.tick(now)
+	queued := p.timetable.items
+	p.timetable.items = nil
+	for _, w := range queued {
+		w.due = firstDue(w.check.Check, w.hash, now)
+		p.timetable.add(w)
+	}
+}
+
+// idleWait is how long the loop sleeps when nothing is due.
+const idleWait = time.Hour
+
+// turn starts every attempt that is due at now and may run, and returns how
+// long nothing else will be due, with the next transition to hand out if
+// wanted.
+func (p *Prober) turn(now time.Time, wantNews bool) (next time.Duration, news *Transition) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for w := p.timetable.first(); w != nil && !w.due.After(now); w = p.timetable.first() {
+		p.timetable.remove(w)
+		p.lanes.wait(laneOf(w), w)
+	}
+	for w, l := p.lanes.admit(); w != nil; w, l = p.lanes.admit() {
+		p.start(w, l)
+	}
+	if wantNews {
+		news = p.takeNews()
+	}
+	if w := p.timetable.first(); w != nil {
+		return w.due.Sub(now), news
+	}
+	return idleWait, news
+}
+
+// takeNews returns the oldest transition that still says something, or nil.
+func (p *Prober) takeNews() *Transition {
+	for p.news.len() > 0 {
+		w := p.news.pop()
+		news := w.news
+		w.news = nil
+		if news != nil && news.From != news.To {
+			return news
+		}
+	}
+	return nil
+}
+
+// start begins an attempt on w in lane l. The caller holds the lock.
+func (p *Prober) start(w *watch, l lane) {
+	ctx, cancel := context.WithTimeout(p.run, w.check.Timeout)
+	w.cancel = cancel
+	due := w.due
+	p.attempts.Go(func() {
+		defer cancel()
+		r := p.attempt(ctx, w, due)
+		p.finish(w, l, r)
+	})
+}
+
+// attempt makes one attempt. It reads only what never changes in w.
+func (p *Prober) attempt(ctx context.Context, w *watch, due time.Time) Result {
+	start := time.Now()
+	before := p.stall.stalled(start)
+	rep := w.check.probe.probe(ctx, w.address)
+	end := time.Now()
+	took := end.Sub(start)
+	rep = excuse(rep, took, p.stall.stalled(end)-before, w.check.Timeout)
+	return Result{
+		Start:    start,
+		Late:     max(0, start.Sub(due)),
+		Duration: took,
+		Code:     rep.code,
+		Detail:   rep.detail,
+	}
+}
+
+// excuse turns a failure into LATE if it may be our own: the attempt ended well
+// after its timeout, or the endpoint is blamed for silence although this
+// process did not run for more than a quarter of the time it was to wait.
+func excuse(rep report, took, stalled, timeout time.Duration) report {
+	if rep.code.Outcome() != Fail {
+		return rep
+	}
+	tolerance := timeout / 4
+	if took-timeout > stalled {
+		stalled = took - timeout
+	}
+	if took > timeout+tolerance || rep.code.timedOut() && stalled > tolerance {
+		return report{LATE, fmt.Sprintf("not counted: %s, but this process stood still for %v", rep.detail, roundDuration(stalled))}
+	}
+	return rep
+}
+
+// finish takes the result of an attempt on w into account and plans the next.
+func (p *Prober) finish(w *watch, l lane, r Result) {
+	if !p.record(w, l, r) {
+		return
+	}
+	if p.opts.OnResult != nil {
+		p.opts.OnResult(w.target(), r)
+	}
+}
+
+// record reports whether r counts: w is still watched and the prober runs.
+func (p *Prober) record(w *watch, l lane, r Result) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lanes.leave(l)
+	w.cancel = nil
+	if w.removed || p.run.Err() != nil {
+		p.poke() // a place is free
+		return false
+	}
+	now := r.Start.Add(r.Duration)
+	w.remember(r, p.opts.History)
+	if r.Code.Outcome() == Inconclusive {
+		w.inconclusive++
+	} else {
+		w.inconclusive = 0
+	}
+	from := w.verdict.State
+	if w.verdict.Step(r.Code.Outcome(), w.check.Rise, w.check.Fall, now) {
+		p.announce(w, from, r)
+	}
+	w.due = nextDue(w.check.Check, w.hash, w.verdict, p.epoch, r.Start, now)
+	p.timetable.add(w)
+	if p.timetable.first() == w || p.lanes.waiting[trusted].len()+p.lanes.waiting[suspect].len() > 0 {
+		p.poke()
+	}
+	return true
+}
+
+// announce queues the change of w to its present state. The caller holds the lock.
+func (p *Prober) announce(w *watch, from State, r Result) {
+	if w.news == nil {
+		w.news = &Transition{Target: w.target(), From: from}
+		p.news.push(w)
+	}
+	w.news.To, w.news.At, w.news.Result = w.verdict.State, w.verdict.Since, r
+	p.poke()
+}
+
+// poke makes the loop look again. It never blocks.
+func (p *Prober) poke() {
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
