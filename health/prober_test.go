@@ -366,6 +366,7 @@ func TestSingleFlight(t *testing.T) {
 		p := New(Options{Dial: n.dial})
 		runProber(t, p, []Target{testTarget(1, Check{Fast: 10 * time.Millisecond, Down: 10 * time.Millisecond})})
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if n.peak != 1 {
 			t.Errorf("%d attempts of one target at once", n.peak)
 		}
