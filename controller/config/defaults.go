@@ -1,7 +1,7 @@
 package config
 
 import (
-	"path"
+	"path/filepath"
 	"time"
 )
 
@@ -24,6 +24,9 @@ const (
 	DefaultTimeout  = 500 * time.Millisecond
 	DefaultRise     = 2
 	DefaultFall     = 3
+
+	DefaultHTTPPath   = "/"
+	DefaultHTTPMethod = "GET"
 )
 
 // Defaults is the configuration of a file that sets nothing: no pool, no service.
@@ -44,15 +47,15 @@ func Defaults() *Config {
 
 // derive fills what is still empty and follows from other settings.
 func (c *Config) derive() {
-	setIfEmpty(&c.OVSDB, "unix:"+path.Join(c.RunDir, "db.sock"))
+	setIfEmpty(&c.OVSDB, "unix:"+filepath.Join(c.RunDir, "db.sock"))
 	switch c.OpenFlow.Mode {
 	case ModeController:
-		setIfEmpty(&c.OpenFlow.Listen, "unix:"+path.Join(c.RunDir, "brlb-"+c.Bridge+".sock"))
+		setIfEmpty(&c.OpenFlow.Listen, "unix:"+filepath.Join(c.RunDir, "brlb-"+c.Bridge+".sock"))
 		setIfEmpty(&c.OpenFlow.Target, c.OpenFlow.Listen)
 	case ModeService:
-		setIfEmpty(&c.OpenFlow.Target, "unix:"+path.Join(c.RunDir, c.Bridge+".mgmt"))
+		setIfEmpty(&c.OpenFlow.Target, "unix:"+filepath.Join(c.RunDir, c.Bridge+".mgmt"))
 	}
-	setIfEmpty(&c.API.Socket, path.Join("/run/brlb", c.Bridge+".sock"))
+	setIfEmpty(&c.API.Socket, filepath.Join("/run/brlb", c.Bridge+".sock"))
 }
 
 func setIfEmpty(s *string, value string) {

@@ -1,0 +1,246 @@
+package config
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+)
+
+// The meaning stage: what only shows when settings are seen together. It runs
+// before lists are sorted, so that indices are those of the file, and it skips
+// zero values, which the shape stage has reported.
+
+func (d *document) checkMeaning(c *Config) {
+	d.checkOpenFlow(c)
+	for _, check := range c.Checks {
+		d.checkTimes(check)
+	}
+	d.checkPools(c)
+	d.addDefaultCheck(c)
+	d.checkServices(c)
+	d.checkGateways(c)
+}
+
+func (d *document) checkOpenFlow(c *Config) {
+	o, at := c.OpenFlow, keyPath{"openflow"}
+	listen, target := at.child("listen"), at.child("target")
+	if o.Mode == ModeService {
+		if o.Listen != "" {
+			d.fail(listen, "means nothing in service mode, where brlb dials: remove it, or set target")
+		}
+		if isRemote(o.Target) && !o.Insecure {
+			d.fail(target, "%s goes beyond the loopback interface in plain text: set `insecure: true` if that network is trusted", clip(o.Target))
+		}
+		return
+	}
+	network, address := SplitEndpoint(o.Listen)
+	if network == "tcp" {
+		local, err := netip.ParseAddrPort(address)
+		switch {
+		case err != nil:
+			d.fail(listen, "%s: give the address to listen on, not a name", quote(o.Listen))
+		case local.Addr().IsUnspecified() && o.Target == o.Listen:
+			d.fail(listen, "Open vSwitch cannot dial %s: set target to the address that it reaches", clip(o.Listen))
+		}
+		if isRemote(o.Listen) && !o.Insecure {
+			d.fail(listen, "%s is open beyond the loopback interface, in plain text: set `insecure: true` if that network is trusted", clip(o.Listen))
+		}
+	}
+	if network == "unix" && o.Target == o.Listen && !strings.HasPrefix(address, c.RunDir+"/") {
+		d.fail(listen, "Open vSwitch only dials sockets in its run directory %s: put this one there, or set target to the name that it knows it by", clip(c.RunDir))
+	}
+}
+
+// isRemote tells whether an endpoint is reachable from, or on, other machines.
+func isRemote(endpoint string) bool {
+	network, address := SplitEndpoint(endpoint)
+	if network != "tcp" || strings.HasPrefix(address, "localhost:") {
+		return false
+	}
+	ap, err := netip.ParseAddrPort(address)
+	return err != nil || !ap.Addr().IsLoopback()
+}
+
+func (d *document) checkTimes(c Check) {
+	at := keyPath{"checks", c.Name}
+	for _, gap := range []struct {
+		key  string
+		time time.Duration
+	}{{"interval", c.Interval}, {"fast", c.Fast}, {"down", c.Down}} {
+		if c.Timeout <= gap.time {
+			continue
+		}
+		d.fail(at.child("timeout"), "timeout %v is longer than %s, %v: a probe must end before the next one begins", c.Timeout, gap.key, gap.time)
+		return
+	}
+}
+
+func (d *document) checkPools(c *Config) {
+	checks := make([]string, len(c.Checks))
+	for i, check := range c.Checks {
+		checks[i] = check.Name
+	}
+	ids := map[uint16]Pool{}
+	for _, p := range c.Pools {
+		at := keyPath{"pools", p.Name}
+		if first, taken := ids[p.ID]; taken && p.ID != 0 {
+			d.fail(at.child("id"), "%d is the id of pool %s too (line %d): every pool needs its own", p.ID, clip(first.Name), d.line(keyPath{"pools", first.Name, "id"}))
+		} else {
+			ids[p.ID] = p
+		}
+		if _, known := c.Check(p.Check); !known && p.Check != DefaultCheckName {
+			d.fail(at.child("check"), "there is no check %s; %s", quote(p.Check), didYouMean(p.Check, checks))
+		}
+		if len(p.Members) > p.Slots {
+			d.fail(at.child("members"), "%d members share %d slots: each needs at least one, raise slots", len(p.Members), p.Slots)
+		}
+		d.checkMembers(at.child("members"), p.Members)
+	}
+}
+
+func (d *document) checkMembers(at keyPath, members []Member) {
+	byAddress := map[netip.AddrPort]Member{}
+	for _, m := range members {
+		if !m.Address.IsValid() {
+			continue
+		}
+		if first, taken := byAddress[m.Address]; taken {
+			d.fail(at.child(m.Name).child("address"), "%s is the address of member %s too (line %d): a pool has a member once, use weight for a larger share",
+				m.Address, clip(first.Name), d.line(at.child(first.Name).child("address")))
+		} else {
+			byAddress[m.Address] = m
+		}
+		if m.Via == m.Address.Addr() {
+			d.fail(at.child(m.Name).child("via"), "%s is the member's own address: name the router that leads to it, or remove via", m.Via)
+		}
+	}
+}
+
+// addDefaultCheck makes the check real that pools mean when they name none.
+func (d *document) addDefaultCheck(c *Config) {
+	if _, defined := c.Check(DefaultCheckName); defined {
+		return
+	}
+	for _, p := range c.Pools {
+		if p.Check == DefaultCheckName {
+			c.Checks = append(c.Checks, DefaultCheck(DefaultCheckName))
+			return
+		}
+	}
+}
+
+// owner is what an address of the file belongs to, for messages.
+type owner struct {
+	what string
+	at   keyPath
+}
+
+// checkServices finds VIPs that somebody else has, and tuples that two share.
+func (d *document) checkServices(c *Config) {
+	pools := make([]string, len(c.Pools))
+	for i, p := range c.Pools {
+		pools[i] = p.Name
+	}
+	hosts := memberHosts(c)
+	type tuple struct {
+		address netip.Addr
+		port    Port
+	}
+	owners := map[tuple]owner{}
+	for _, s := range c.Services {
+		at := keyPath{"services", s.Name}
+		if _, known := c.Pool(s.Pool); !known && s.Pool != "" {
+			d.fail(at.child("pool"), "there is no pool %s; %s", quote(s.Pool), didYouMean(s.Pool, pools))
+		}
+		for i, vip := range s.Addresses {
+			here := at.child("address").index(i)
+			if slices.Contains(s.Addresses[:i], vip) && vip.IsValid() {
+				d.fail(here, "%s is listed twice", vip)
+				continue
+			}
+			if host, taken := hosts[vip]; taken && vip.IsValid() {
+				d.fail(here, "%s is %s too (line %d): a VIP must be an address that no host has", vip, host.what, d.line(host.at))
+			}
+			for j, port := range s.Ports {
+				if !vip.IsValid() || port.Number == 0 {
+					continue
+				}
+				key := tuple{vip, port}
+				if first, taken := owners[key]; taken {
+					d.fail(at.child("ports").index(j), "%s:%s belongs to %s already (line %d)", vip, port, first.what, d.line(first.at))
+					continue
+				}
+				owners[key] = owner{"service " + clip(s.Name), at.child("ports").index(j)}
+			}
+		}
+	}
+}
+
+// memberHosts are the addresses of members and of routers that lead to them.
+func memberHosts(c *Config) map[netip.Addr]owner {
+	hosts := map[netip.Addr]owner{}
+	for _, p := range c.Pools {
+		for _, m := range p.Members {
+			at := keyPath{"pools", p.Name, "members", m.Name}
+			if _, taken := hosts[m.Address.Addr()]; !taken && m.Address.IsValid() {
+				hosts[m.Address.Addr()] = owner{"the address of member " + clip(m.Name) + " of pool " + clip(p.Name), at.child("address")}
+			}
+			if _, taken := hosts[m.Via]; !taken && m.Via.IsValid() {
+				hosts[m.Via] = owner{"the router (via) of member " + clip(m.Name) + " of pool " + clip(p.Name), at.child("via")}
+			}
+		}
+	}
+	return hosts
+}
+
+func (d *document) checkGateways(c *Config) {
+	hosts := memberHosts(c)
+	vips := map[netip.Addr]owner{}
+	for _, s := range c.Services {
+		for i, vip := range s.Addresses {
+			vips[vip] = owner{"a VIP of service " + clip(s.Name), keyPath{"services", s.Name, "address"}.index(i)}
+		}
+	}
+	seen := map[netip.Addr]keyPath{}
+	for i, g := range c.Gateways {
+		at := keyPath{"gateways"}.index(i)
+		if !g.IsValid() {
+			continue
+		}
+		if first, again := seen[g.Addr()]; again {
+			d.fail(at, "%s is listed twice: first on line %d", g.Addr(), d.line(first))
+			continue
+		}
+		seen[g.Addr()] = at
+		if host, taken := hosts[g.Addr()]; taken {
+			d.fail(at, "%s is %s too (line %d): a gateway must be an address that no host has", g.Addr(), host.what, d.line(host.at))
+		}
+		if vip, taken := vips[g.Addr()]; taken {
+			d.fail(at, "%s is %s too (line %d): keep VIPs and gateways apart", g.Addr(), vip.what, d.line(vip.at))
+		}
+		if len(hosts) > 0 && !anyInside(g, hosts) && !mayLearnMembers(c) {
+			d.fail(at, "no member, and no router (via) of one, is in the network %s: is the gateway mistyped?", g.Masked())
+		}
+	}
+}
+
+func anyInside(network netip.Prefix, hosts map[netip.Addr]owner) bool {
+	for a := range hosts {
+		if network.Contains(a) {
+			return true
+		}
+	}
+	return false
+}
+
+// mayLearnMembers tells whether OVSDB may declare members that the file does
+// not know.
+func mayLearnMembers(c *Config) bool {
+	for _, p := range c.Pools {
+		if p.FromOVSDB {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,272 @@
+package config
+
+import (
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The shape stage, section by section: each function reads one kind of mapping
+// and knows its keys, ranges and defaults. A value that is wrong is reported and
+// left at its default (or zero, if it has none), which the meaning stage skips.
+
+// Ranges of durations and counts.
+const (
+	minInterval, maxInterval = 10 * time.Millisecond, time.Hour
+	maxTurns                 = 100 // of rise and fall
+	minSlots, maxSlots       = 64, 65536
+	maxWeight                = 65535
+	// maxRunDir leaves room for the sockets within: a path ends at 107 bytes.
+	maxRunDir = 80
+	// maxBridge is what Linux permits for the name of an interface.
+	maxBridge = 15
+)
+
+func (d *document) config(e entry) *Config {
+	f := d.mapping(e, "bridge", "run_dir", "ovsdb", "openflow", "api", "mac", "zone", "gateways", "miss",
+		"start_deadline", "neighbour_refresh", "checks", "pools", "services")
+	c := &Config{
+		Bridge:           DefaultBridge,
+		RunDir:           DefaultRunDir,
+		Zone:             DefaultZone,
+		Miss:             MissNormal,
+		StartDeadline:    DefaultStartDeadline,
+		NeighbourRefresh: DefaultNeighbourRefresh,
+	}
+	d.bridge(f["bridge"], &c.Bridge)
+	d.directory(f["run_dir"], &c.RunDir)
+	d.endpoint(f["ovsdb"], &c.OVSDB)
+	c.OpenFlow = d.openflow(f["openflow"])
+	c.API = d.api(f["api"])
+	d.mac(f["mac"], &c.MAC)
+	integer(d, f["zone"], &c.Zone, 1, 65535)
+	for _, g := range d.list(f["gateways"]) {
+		c.Gateways = append(c.Gateways, d.gateway(g))
+	}
+	choice(d, f["miss"], &c.Miss, MissNormal, MissDrop)
+	d.duration(f["start_deadline"], &c.StartDeadline, 0, time.Hour)
+	d.duration(f["neighbour_refresh"], &c.NeighbourRefresh, time.Second, time.Hour)
+	for _, x := range d.named(f["checks"]) {
+		c.Checks = append(c.Checks, d.check(x))
+	}
+	for _, x := range d.named(f["pools"]) {
+		c.Pools = append(c.Pools, d.pool(x))
+	}
+	for _, x := range d.named(f["services"]) {
+		c.Services = append(c.Services, d.service(x))
+	}
+	c.derive()
+	return c
+}
+
+func (d *document) openflow(e entry) OpenFlow {
+	f := d.mapping(e, "mode", "listen", "target", "insecure")
+	o := OpenFlow{Mode: ModeController}
+	choice(d, f["mode"], &o.Mode, ModeController, ModeService)
+	d.endpoint(f["listen"], &o.Listen)
+	d.endpoint(f["target"], &o.Target)
+	d.boolean(f["insecure"], &o.Insecure)
+	return o
+}
+
+func (d *document) api(e entry) API {
+	f := d.mapping(e, "socket", "http")
+	a := API{HTTP: DefaultHTTP}
+	d.socket(f["socket"], &a.Socket)
+	d.hostPort(f["http"], &a.HTTP)
+	return a
+}
+
+func (d *document) check(e entry) Check {
+	f := d.mapping(e, "type", "path", "method", "host", "status", "interval", "fast", "down", "timeout", "rise", "fall")
+	c := Check{
+		Name:     e.name(),
+		Type:     CheckTCP,
+		Interval: DefaultInterval,
+		Rise:     DefaultRise,
+		Fall:     DefaultFall,
+	}
+	switch known := choice(d, f["type"], &c.Type, CheckTCP, CheckHTTP); {
+	case !known: // whose the other keys are is unknown as well
+	case c.Type == CheckHTTP:
+		d.httpCheck(f, &c)
+	default:
+		for _, key := range []string{"path", "method", "host", "status"} {
+			if f[key].node != nil {
+				d.fail(f[key].path, "is for http checks: set `type: http`, or remove it")
+			}
+		}
+	}
+	d.duration(f["interval"], &c.Interval, minInterval, maxInterval)
+	d.duration(f["timeout"], &c.Timeout, time.Millisecond, maxInterval)
+	d.duration(f["fast"], &c.Fast, minInterval, maxInterval)
+	d.duration(f["down"], &c.Down, minInterval, maxInterval)
+	integer(d, f["rise"], &c.Rise, 1, maxTurns)
+	integer(d, f["fall"], &c.Fall, 1, maxTurns)
+	c.derive()
+	return c
+}
+
+func (d *document) httpCheck(f fields, c *Check) {
+	c.Path, c.Method = DefaultHTTPPath, DefaultHTTPMethod
+	d.requestTarget(f["path"], &c.Path)
+	choice(d, f["method"], &c.Method, "GET", "HEAD", "OPTIONS")
+	d.hostHeader(f["host"], &c.Host)
+	for _, s := range d.list(f["status"]) {
+		c.Status = append(c.Status, d.statusRange(s))
+	}
+	if len(c.Status) == 0 {
+		c.Status = defaultStatus()
+	}
+}
+
+func (d *document) pool(e entry) Pool {
+	f := d.mapping(e, "id", "slots", "layout", "mode", "check", "from_ovsdb", "members")
+	p := Pool{
+		Name:   e.name(),
+		Slots:  DefaultSlots,
+		Layout: LayoutV1,
+		Mode:   ModeNAT,
+		Check:  DefaultCheckName,
+	}
+	if f == nil {
+		return p
+	}
+	if f["id"].node == nil {
+		d.fail(e.path, "has no id: give it a number of its own, 1 to 65535, and keep it (it decides who serves which client)")
+	}
+	integer(d, f["id"], &p.ID, 1, 65535)
+	integer(d, f["slots"], &p.Slots, minSlots, maxSlots)
+	if p.Slots&(p.Slots-1) != 0 {
+		below := minSlots
+		for below*2 < p.Slots {
+			below *= 2
+		}
+		d.fail(f["slots"].path, "%d is not a power of two: use %d or %d", p.Slots, below, below*2)
+	}
+	choice(d, f["layout"], &p.Layout, LayoutV1)
+	choice(d, f["mode"], &p.Mode, ModeNAT)
+	d.word(f["check"], &p.Check)
+	d.boolean(f["from_ovsdb"], &p.FromOVSDB)
+	for _, x := range d.named(f["members"]) {
+		p.Members = append(p.Members, d.member(x))
+	}
+	if f["members"].isEmpty() && !p.FromOVSDB {
+		d.fail(e.path, "has no members: add some, or set `from_ovsdb: true` if they are declared in OVSDB")
+	}
+	return p
+}
+
+// member reads the short form, ADDRESS:PORT, or the mapping.
+func (d *document) member(e entry) Member {
+	m := Member{Name: e.name(), Weight: DefaultWeight}
+	if _, short := scalarText(e.node); short {
+		d.addrPort(e, &m.Address)
+		return m
+	}
+	f := d.mapping(e, "address", "weight", "via")
+	if f == nil {
+		return m
+	}
+	if f["address"].node == nil {
+		d.fail(e.path, "has no address: write %s: ADDRESS:PORT", clip(m.Name))
+	}
+	d.addrPort(f["address"], &m.Address)
+	integer(d, f["weight"], &m.Weight, 0, maxWeight)
+	d.addr(f["via"], &m.Via)
+	return m
+}
+
+func (d *document) service(e entry) Service {
+	f := d.mapping(e, "address", "ports", "pool")
+	s := Service{Name: e.name()}
+	if f == nil {
+		return s
+	}
+	for _, x := range d.list(f["address"]) {
+		var a netip.Addr
+		d.addr(x, &a)
+		s.Addresses = append(s.Addresses, a)
+	}
+	for _, x := range d.list(f["ports"]) {
+		s.Ports = append(s.Ports, d.port(x))
+	}
+	d.word(f["pool"], &s.Pool)
+	if f["address"].isEmpty() {
+		d.fail(e.path, "has no address: give it the address that clients use, as `address: ADDRESS`")
+	}
+	if f["ports"].isEmpty() {
+		d.fail(e.path, "has no ports: give it a list such as `ports: [80/tcp]`")
+	}
+	if f["pool"].node == nil {
+		d.fail(e.path, "has no pool: name the pool that serves it, as `pool: NAME`")
+	}
+	return s
+}
+
+// port reads 80/tcp, or 80 alone, which means tcp. The result is zero if wrong.
+func (d *document) port(e entry) Port {
+	s, ok := d.text(e)
+	if !ok {
+		return Port{}
+	}
+	number, proto, found := strings.Cut(s, "/")
+	if !found {
+		proto = "tcp"
+	}
+	n, err := strconv.ParseUint(number, 10, 16)
+	switch {
+	case proto == "udp" || proto == "sctp":
+		d.fail(e.path, "%s: %s is not supported yet, only tcp is", clip(s), proto)
+	case strings.Contains(number, "-") && !strings.HasPrefix(number, "-"):
+		d.fail(e.path, "%s: ranges of ports are not supported yet: list each port", quote(s))
+	case proto != "tcp" || err != nil && !isOutOfRange(err):
+		d.fail(e.path, "%s is not a port: write a number and protocol, such as 80/tcp", quote(s))
+	case err != nil || n == 0:
+		d.fail(e.path, "%s is out of range: 1 to 65535", clip(s))
+	case number != strconv.FormatUint(n, 10):
+		d.fail(e.path, "%s: write the number without leading zeros", quote(s))
+	default:
+		return Port{uint16(n), proto}
+	}
+	return Port{}
+}
+
+// statusRange reads 200 or 200-399. The result is zero if wrong.
+func (d *document) statusRange(e entry) StatusRange {
+	s, ok := d.text(e)
+	if !ok {
+		return StatusRange{}
+	}
+	first, last, found := strings.Cut(s, "-")
+	if !found {
+		last = first
+	}
+	low, err1 := strconv.Atoi(first)
+	high, err2 := strconv.Atoi(last)
+	if err1 != nil || err2 != nil || low < 100 || high > 599 || low > high {
+		d.fail(e.path, "%s is not a status: write one, such as 200, or a range, such as 200-399, within 100 to 599", quote(s))
+		return StatusRange{}
+	}
+	return StatusRange{low, high}
+}
+
+// sort gives every list the order that makes equal meanings equal.
+func (c *Config) sort() {
+	slices.SortFunc(c.Gateways, netip.Prefix.Compare)
+	slices.SortFunc(c.Checks, func(a, b Check) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(c.Pools, func(a, b Pool) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(c.Services, func(a, b Service) int { return strings.Compare(a.Name, b.Name) })
+	for _, check := range c.Checks {
+		slices.SortFunc(check.Status, func(a, b StatusRange) int { return a.Min - b.Min })
+	}
+	for _, p := range c.Pools {
+		slices.SortFunc(p.Members, func(a, b Member) int { return strings.Compare(a.Name, b.Name) })
+	}
+	for _, s := range c.Services {
+		slices.SortFunc(s.Addresses, netip.Addr.Compare)
+		slices.SortFunc(s.Ports, func(a, b Port) int { return int(a.Number) - int(b.Number) })
+	}
+}
