@@ -16,7 +16,13 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv(serverVar) != "" {
+		runServerProcess()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // serve accepts connections on loopback and gives each to handle, until the
 // test ends. handle need not close the connection.

@@ -120,7 +120,7 @@ func TestIntervals(t *testing.T) {
 		{"up: interval", open, time.Second},
 		{"down: down interval", refuse, 5 * time.Second},
 		{"down by silence: down interval", hang, 5 * time.Second},
-		{"unknown: fast", noPort, 200 * time.Millisecond},
+		{"unknown for local reasons: interval", noPort, time.Second},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

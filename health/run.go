@@ -173,7 +173,7 @@ func (p *Prober) record(w *watch, l lane, r Result) bool {
 	if w.verdict.Step(r.Code.Outcome(), w.check.Rise, w.check.Fall, now) {
 		p.announce(w, from, r)
 	}
-	w.due = nextDue(w.check.Check, w.hash, w.verdict, p.epoch, r.Start, now)
+	w.due = nextDue(w.check.Check, w.hash, w.verdict, r.Code.Outcome(), p.epoch, r.Start, now)
 	p.timetable.add(w)
 	if p.timetable.first() == w || p.lanes.waiting[trusted].len()+p.lanes.waiting[suspect].len() > 0 {
 		p.poke()

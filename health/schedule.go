@@ -44,11 +44,13 @@ func firstDue(c Check, hash uint64, now time.Time) time.Time {
 }
 
 // nextDue returns when the attempt after the one that began at started and
-// ended at now is due. While the verdict is changing that is Fast after the
-// last start; else it is the target's next place on the grid that Interval, or
-// Down, lays over time from epoch on. Places that were missed are skipped.
-func nextDue(c Check, hash uint64, v Verdict, epoch, started, now time.Time) time.Time {
-	if v.Changing() {
+// ended at now with outcome last is due. While the verdict is changing that is
+// Fast after the last start; else it is the target's next place on the grid
+// that Interval, or Down, lays over time from epoch on. Places that were missed
+// are skipped. An inconclusive outcome hastens nothing: when our own side is
+// short of something, more attempts make it shorter.
+func nextDue(c Check, hash uint64, v Verdict, last Outcome, epoch, started, now time.Time) time.Time {
+	if v.Changing() && last != Inconclusive {
 		due := started.Add(c.Fast)
 		if due.Before(now) {
 			return now

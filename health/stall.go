@@ -2,6 +2,7 @@ package health
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"time"
 )
@@ -14,6 +15,10 @@ const stallTick = 20 * time.Millisecond
 // throttled, or waiting for a processor. It expects to be woken every
 // stallTick and adds up how late it was. An attempt during which the sum grew
 // by much had less time than its timeout says.
+//
+// A goroutine that a timer wakes goes to the front of the run queue. The clock
+// queues up again at the end before it looks at the time, so it also sees how
+// long the goroutines of attempts wait their turn.
 type stallClock struct {
 	mu    sync.Mutex
 	due   time.Time // when the next tick should come; zero before the first
@@ -25,11 +30,12 @@ func (c *stallClock) run(ctx context.Context) {
 	ticker := time.NewTicker(stallTick)
 	defer ticker.Stop()
 	for {
-		c.tick(time.Now())
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
+			runtime.Gosched()
+			c.tick(time.Now())
 		}
 	}
 }
