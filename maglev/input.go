@@ -44,6 +44,17 @@ type Input struct {
 
 	// Members are the active members in any order. Build does not change them.
 	Members []Member
+
+	// Anchor is the list of members, with nominal weights, whose table v2
+	// repairs to fit Members. It should be the members that the pool normally
+	// has, up or not, and stay the same while they come and go. If it is
+	// empty, Members are their own anchor.
+	Anchor []Member
+
+	// Slack is by how many slots a member of a v2 table may miss its exact
+	// quota while it owns at least one; 0 for none. See docs/layouts.md for
+	// what 1 spares.
+	Slack uint8
 }
 
 // ErrNoMembers means that no member has a weight above 0, so there is no

@@ -29,7 +29,7 @@ type Layout interface {
 
 // Names lists the layouts that [ByName] knows.
 func Names() []string {
-	return []string{"v1"}
+	return []string{"v1", "v2"}
 }
 
 // ByName returns a new layout with its own scratch memory.
@@ -37,6 +37,8 @@ func ByName(name string) (Layout, error) {
 	switch name {
 	case "v1":
 		return new(v1), nil
+	case "v2":
+		return new(v2), nil
 	}
 	return nil, fmt.Errorf("unknown layout %.40q: choose one of %s", name, strings.Join(Names(), ", "))
 }

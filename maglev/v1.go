@@ -47,14 +47,18 @@ func startWalks(walks []walk, in Input, members []Member) []walk {
 	skipSeed := fnvUint32(fnvUint32(fnvOffset, uint32(in.Pool)), 2)
 	total := totalWeight(members)
 	given := uint64(0)
+	weight, quota := uint32(0), uint64(0)
 	for i := range members {
 		m := &members[i]
 		if m.Weight == 0 {
 			continue
 		}
-		offset, skip := fnvKey(offsetSeed, skipSeed, m.Key)
-		quota := max(1, uint64(slots)*uint64(m.Weight)/total)
+		if m.Weight != weight { // else the division would give the same
+			weight = m.Weight
+			quota = max(1, uint64(slots)*uint64(weight)/total)
+		}
 		given += quota
+		offset, skip := fnvKey(offsetSeed, skipSeed, m.Key)
 		walks = append(walks, walk{
 			next:  offset & (slots - 1),
 			skip:  (skip%(slots-1) + 1) | 1,
