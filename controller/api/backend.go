@@ -7,7 +7,10 @@ import "context"
 // fault; any other error is the controller's.
 type Backend interface {
 	Status() *Status
+	// Slots answers for the pool of that name; "" means the only one.
 	Slots(pool string) (*Slots, error)
+	// Events returns what is remembered with a Seq above after, oldest first.
+	// The first event is number 1.
 	Events(after uint64) *Events
 	// Changed returns a channel that is closed when Status or Events have
 	// something new.
@@ -15,10 +18,13 @@ type Backend interface {
 	Ready() Readiness
 	Metrics() *Metrics
 
+	// Change gives a member an admin state: enabled, draining or disabled.
 	Change(ctx context.Context, admin string, req ChangeRequest) (*Change, error)
+	// Plan says what the operation drain, enable or disable would move.
 	Plan(ctx context.Context, operation string, member string) (*Change, error)
 	Reload(ctx context.Context) (*ReloadResult, error)
 	Reapply(ctx context.Context) (*ReapplyResult, error)
+	// Flows answers for the set desired, actual or diff.
 	Flows(ctx context.Context, set string) (*Flows, error)
 	Trace(ctx context.Context, req TraceRequest) (*Trace, error)
 	Verify(ctx context.Context) (*Verify, error)

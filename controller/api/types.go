@@ -91,12 +91,12 @@ type Member struct {
 // Check is the newest probe result of a member.
 type Check struct {
 	Name            string    `json:"name"`
-	Code            string    `json:"code,omitempty"` // L4OK, L7STS, ...
-	Detail          string    `json:"detail,omitempty"`
+	Code            string    `json:"code,omitempty"`   // L4OK, L7STS, ...
+	Detail          string    `json:"detail,omitempty"` // what was seen, without the duration: "200"
 	DurationSeconds float64   `json:"duration_seconds"`
 	At              time.Time `json:"at,omitzero"`
-	Consecutive     int       `json:"consecutive"` // equal results in a row
-	Needed          int       `json:"needed"`      // to change the verdict
+	Consecutive     int       `json:"consecutive"` // passes or failures in a row, this one included
+	Needed          int       `json:"needed"`      // rise for a pass, fall for a failure
 }
 
 // Slots is the answer of GET /v1/slots?pool=NAME: who owns which slot.
@@ -116,11 +116,12 @@ type ChangeRequest struct {
 	Member string `json:"member"` // be1, web/be1 or 10.30.0.11:8080
 	Who    string `json:"who"`
 	Why    string `json:"why,omitempty"`
-	Force  bool   `json:"force,omitempty"`   // even if it empties the pool
-	DryRun bool   `json:"dry_run,omitempty"` // only say what would move
-	// WaitSeconds makes the call return only when the switch has confirmed
-	// the change, or fail after that time; 0 doesn't wait.
-	WaitSeconds float64 `json:"wait_seconds,omitempty"`
+	Force  bool   `json:"force,omitzero"`   // even if it empties the pool
+	DryRun bool   `json:"dry_run,omitzero"` // only say what would move
+	// WaitSeconds makes the call return only when the switch has confirmed the
+	// change or that time has passed (Change.Confirmed says which); 0 doesn't
+	// wait. At most 600.
+	WaitSeconds float64 `json:"wait_seconds,omitzero"`
 }
 
 // Change is the answer to a ChangeRequest, and of GET /v1/plan.
@@ -129,7 +130,7 @@ type Change struct {
 	Pool      string       `json:"pool"`
 	Text      string       `json:"text"` // one sentence
 	Moves     Moves        `json:"moves"`
-	Before    []MemberMove `json:"members"` // sorted by name
+	Members   []MemberMove `json:"members"` // sorted by name
 	Revision  uint64       `json:"revision"`
 	Confirmed bool         `json:"confirmed"`
 }
@@ -179,8 +180,8 @@ type Flow struct {
 	Sign    string `json:"sign,omitempty"` // in a diff: "+" missing on the switch, "-" too much there
 	Text    string `json:"text"`
 	Explain string `json:"explain"` // what the row is for
-	Packets uint64 `json:"packets,omitempty"`
-	Bytes   uint64 `json:"bytes,omitempty"`
+	Packets uint64 `json:"packets,omitzero"`
+	Bytes   uint64 `json:"bytes,omitzero"`
 }
 
 // TraceRequest is the query of GET /v1/trace.
@@ -257,7 +258,8 @@ type Error struct {
 	Message string `json:"error"`
 }
 
-// Metrics is what the Prometheus collector needs beside Status.
+// Metrics is what the Prometheus collector needs beside Status. Its counts
+// never go back while brlb runs.
 type Metrics struct {
 	Status          *Status
 	SlotsMoved      map[string]MoveCounts // by pool
@@ -272,8 +274,8 @@ type Metrics struct {
 	DriftRepairs    uint64
 	Resent          uint64 // packets put back after their stale conntrack entry was flushed
 	Probes          map[ProbeKey]ProbeCounts
-	ReloadOK        bool
-	ReloadAt        time.Time
+	ReloadOK        bool      // the newest attempt to load the configuration succeeded
+	ReloadAt        time.Time // of the newest success
 }
 
 // MoveCounts counts moved slots since the start.

@@ -1,0 +1,146 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// answerTime is how long a request may take, beside the time that it asked to
+// wait. It is longer than any exchange with the switch.
+const answerTime = 30 * time.Second
+
+// maxWait bounds ChangeRequest.WaitSeconds.
+const maxWait = 600
+
+func (s *Server) status(_ http.ResponseWriter, r *http.Request) (any, error) {
+	if _, err := query(r); err != nil {
+		return nil, err
+	}
+	return s.backend.Status(), nil
+}
+
+func (s *Server) slots(_ http.ResponseWriter, r *http.Request) (any, error) {
+	q, err := query(r, "pool")
+	if err != nil {
+		return nil, err
+	}
+	return s.backend.Slots(q.text("pool"))
+}
+
+func (s *Server) plan(_ http.ResponseWriter, r *http.Request) (any, error) {
+	q, err := query(r, "op", "member")
+	if err != nil {
+		return nil, err
+	}
+	op := q.choice("op", "", "drain", "enable", "disable")
+	member := q.required("member")
+	if q.err != nil {
+		return nil, q.err
+	}
+	return s.backend.Plan(r.Context(), op, member)
+}
+
+func (s *Server) flows(_ http.ResponseWriter, r *http.Request) (any, error) {
+	q, err := query(r, "set")
+	if err != nil {
+		return nil, err
+	}
+	set := q.choice("set", "desired", "desired", "actual", "diff")
+	if q.err != nil {
+		return nil, q.err
+	}
+	return s.backend.Flows(r.Context(), set)
+}
+
+func (s *Server) trace(_ http.ResponseWriter, r *http.Request) (any, error) {
+	q, err := query(r, "src", "sport", "dst", "dport", "in_port")
+	if err != nil {
+		return nil, err
+	}
+	req := TraceRequest{
+		Src:     q.address("src", true),
+		SrcPort: q.port("sport", true),
+		Dst:     q.address("dst", false),
+		DstPort: q.port("dport", false),
+		InPort:  q.text("in_port"),
+	}
+	if q.err != nil {
+		return nil, q.err
+	}
+	return s.backend.Trace(r.Context(), req)
+}
+
+func (s *Server) verify(_ http.ResponseWriter, r *http.Request) (any, error) {
+	if _, err := query(r); err != nil {
+		return nil, err
+	}
+	return s.backend.Verify(r.Context())
+}
+
+// change answers the three paths that give a member an admin state.
+func (s *Server) change(admin string) answerFunc {
+	return func(w http.ResponseWriter, r *http.Request) (any, error) {
+		var req ChangeRequest
+		if err := body(w, r, &req); err != nil {
+			return nil, err
+		}
+		if strings.TrimSpace(req.Member) == "" {
+			return nil, mistake(`"member" is missing: name one, as in {"member": "be1"}`)
+		}
+		if !(req.WaitSeconds >= 0 && req.WaitSeconds <= maxWait) {
+			return nil, mistake(fmt.Sprintf(`"wait_seconds" is %v: it must be from 0 to %d`, req.WaitSeconds, maxWait))
+		}
+		if max(len(req.Member), len(req.Who), len(req.Why)) > maxText {
+			return nil, mistake(fmt.Sprintf(`"member", "who" and "why" may have %d bytes each`, maxText))
+		}
+		ctx, cancel := patience(w, r, time.Duration(req.WaitSeconds*float64(time.Second))+answerTime)
+		defer cancel()
+		return s.backend.Change(ctx, admin, req)
+	}
+}
+
+func (s *Server) reapply(w http.ResponseWriter, r *http.Request) (any, error) {
+	if err := body(w, r, &struct{}{}); err != nil {
+		return nil, err
+	}
+	return s.backend.Reapply(r.Context())
+}
+
+func (s *Server) reload(w http.ResponseWriter, r *http.Request) (any, error) {
+	if err := body(w, r, &struct{}{}); err != nil {
+		return nil, err
+	}
+	return s.backend.Reload(r.Context())
+}
+
+// patience gives a request that much time, instead of what the HTTP server
+// gives to all.
+func patience(w http.ResponseWriter, r *http.Request, limit time.Duration) (context.Context, context.CancelFunc) {
+	c := http.NewResponseController(w)
+	// Neither can fail on a connection of net/http, and in a test without a
+	// connection there is no deadline to move.
+	c.SetReadDeadline(time.Time{})
+	c.SetWriteDeadline(time.Now().Add(limit + ioTime))
+	return context.WithTimeout(r.Context(), limit)
+}
+
+func (s *Server) healthy(http.ResponseWriter, *http.Request) (any, error) {
+	return struct {
+		Healthy bool `json:"healthy"`
+	}{true}, nil
+}
+
+func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
+	readiness := s.backend.Ready()
+	if readiness.Ready {
+		s.send(w, r, http.StatusOK, readiness)
+		return
+	}
+	s.send(w, r, http.StatusServiceUnavailable, struct {
+		Readiness
+		Error
+	}{readiness, Error{"not ready: " + strings.Join(readiness.Missing, "; ")}})
+}

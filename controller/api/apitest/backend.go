@@ -1,0 +1,379 @@
+// Package apitest holds a Backend that stands for a running brlb in tests of the
+// server, the client and the commands.
+//
+// Its world is the one of the documentation: the service web on 10.20.0.100 and
+// the pool web of four members with 1,024 slots. Slots go to the active members
+// in turn, which is no layout, but easy to predict.
+package apitest
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"brlb/controller/api"
+)
+
+// Slots is the size of the slot table.
+const Slots = 1024
+
+// Backend is the made-up controller.
+type Backend struct {
+	mu      sync.Mutex
+	now     time.Time
+	status  api.Status
+	events  []api.Event
+	changed chan struct{}
+	// answers that tests replace
+	verify api.Verify
+	trace  *api.SwitchTrace
+	stuck  bool
+}
+
+// New returns a brlb that has run for three days at the given time: be1 to be3
+// up, be4 down for 12 s.
+func New(now time.Time) *Backend {
+	b := &Backend{now: now, changed: make(chan struct{})}
+	since := now.Add(-(3*24*time.Hour + 2*time.Hour + 7*time.Minute))
+	up := api.Check{Name: "web", Code: "L7OK", Detail: "200", DurationSeconds: 0.0012, At: now, Consecutive: 9, Needed: 2}
+	pool := api.Pool{Name: "web", ID: 1, Mode: "nat", Layout: "v1", Slots: Slots}
+	for i := range 4 {
+		pool.Members = append(pool.Members, api.Member{
+			Name: fmt.Sprintf("be%d", i+1), Address: fmt.Sprintf("10.30.0.1%d:8080", i+1), Number: uint16(i + 1),
+			State: "up", Active: true, Since: since, Admin: "enabled", Health: "up", Check: up, Weight: 1,
+			MAC: fmt.Sprintf("02:00:00:00:02:1%d", i+1), Port: "p2",
+		})
+	}
+	be4 := &pool.Members[3]
+	be4.State, be4.Health, be4.Active, be4.Since = "down", "down", false, now.Add(-12*time.Second)
+	be4.Reason = "down: L4TOUT no answer within 500ms"
+	be4.Check = api.Check{Name: "web", Code: "L4TOUT", Detail: "no answer", DurationSeconds: 0.5, At: now, Consecutive: 14, Needed: 3}
+	b.status = api.Status{
+		Version: "0.1.0", Bridge: "br-lb", Phase: "steady", Since: since, Revision: 12, Confirmed: 12, InSync: true,
+		Switch: api.Switch{
+			Connected: true, Since: since, Description: "Open vSwitch 3.1.0", DatapathID: "00004a2f6d7c5e41", OwnFlows: 1052,
+			Ports: []api.Port{{Number: 1, Name: "p1", Live: true}, {Number: 2, Name: "p2", Live: true}},
+		},
+		OVSDB:    api.OVSDB{Connected: true, Endpoint: "unix:/var/run/openvswitch/db.sock", Lock: "held"},
+		Services: []api.Service{{Name: "web", Addresses: []string{"10.20.0.100"}, Ports: []string{"80/tcp"}, Pool: "web"}},
+		Pools:    []api.Pool{pool},
+	}
+	b.verify = api.Verify{OK: true, Checks: []api.VerifyCheck{
+		{Name: "pool web: slot rows", OK: true, Detail: "1024 rows and the floor"},
+		{Name: "pool web: multipath", OK: true, Detail: "1024 links, basis 1"},
+	}}
+	b.share(&b.status.Pools[0])
+	b.record("web", "be4", "down: L4TOUT no answer within 500ms", now.Add(-12*time.Second))
+	return b
+}
+
+// share gives the slots to the active members in turn.
+func (b *Backend) share(p *api.Pool) {
+	owner := owners(p)
+	p.Active = 0
+	for i := range p.Members {
+		m := &p.Members[i]
+		m.Slots = 0
+		for _, o := range owner {
+			if o == i {
+				m.Slots++
+			}
+		}
+		m.Share = float64(m.Slots) / Slots
+		if m.Active {
+			p.Active++
+		}
+	}
+	p.Digest = ""
+	if p.Active > 0 {
+		p.Digest = fmt.Sprintf("%016x", hash(owner))
+	}
+}
+
+func owners(p *api.Pool) []int {
+	var active []int
+	for i := range p.Members {
+		if p.Members[i].Active {
+			active = append(active, i)
+		}
+	}
+	owner := make([]int, Slots)
+	for slot := range owner {
+		owner[slot] = -1
+		if len(active) > 0 {
+			owner[slot] = active[slot%len(active)]
+		}
+	}
+	return owner
+}
+
+func hash(owner []int) uint64 {
+	h := uint64(14695981039346656037)
+	for _, o := range owner {
+		h = (h ^ uint64(o+1)) * 1099511628211
+	}
+	return h
+}
+
+func (b *Backend) record(pool, member, text string, at time.Time) {
+	b.events = append(b.events, api.Event{Seq: uint64(len(b.events) + 1), Time: at, Pool: pool, Member: member, Text: text})
+	close(b.changed)
+	b.changed = make(chan struct{})
+}
+
+// Record adds an event.
+func (b *Backend) Record(pool, member, text string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.record(pool, member, text, b.now)
+}
+
+// Adjust lets a test change the status.
+func (b *Backend) Adjust(change func(*api.Status)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	change(&b.status)
+	for i := range b.status.Pools {
+		b.share(&b.status.Pools[i])
+	}
+	close(b.changed)
+	b.changed = make(chan struct{})
+}
+
+// Stick makes changes go unconfirmed.
+func (b *Backend) Stick() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.stuck = true
+}
+
+// Fail makes the last check of Verify fail.
+func (b *Backend) Fail(detail string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	last := &b.verify.Checks[len(b.verify.Checks)-1]
+	last.OK, last.Detail, b.verify.OK = false, detail, false
+}
+
+// Disagree makes the switch trace every packet to the member.
+func (b *Backend) Disagree(member string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.trace = &api.SwitchTrace{Slot: 0, Number: 1, Member: member, Actions: "drop"}
+}
+
+// Status implements [api.Backend].
+func (b *Backend) Status() *api.Status {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.status
+	s.Pools = slices.Clone(s.Pools)
+	for i := range s.Pools {
+		s.Pools[i].Members = slices.Clone(s.Pools[i].Members)
+	}
+	return &s
+}
+
+// Slots implements [api.Backend].
+func (b *Backend) Slots(pool string) (*api.Slots, error) {
+	s := b.Status()
+	i := slices.IndexFunc(s.Pools, func(p api.Pool) bool { return p.Name == pool || pool == "" })
+	if i < 0 {
+		return nil, &api.RequestError{Status: http.StatusNotFound, Message: fmt.Sprintf("there is no pool %q", pool)}
+	}
+	p := &s.Pools[i]
+	doc := &api.Slots{Pool: p.Name, ID: p.ID, Slots: p.Slots, Layout: p.Layout, Digest: p.Digest, Owner: owners(p)}
+	for _, m := range p.Members {
+		doc.Members, doc.Keys = append(doc.Members, m.Name), append(doc.Keys, m.Address)
+	}
+	return doc, nil
+}
+
+// Events implements [api.Backend].
+func (b *Backend) Events(after uint64) *api.Events {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return &api.Events{Events: slices.Clone(b.events[min(after, uint64(len(b.events))):])}
+}
+
+// Changed implements [api.Backend].
+func (b *Backend) Changed() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.changed
+}
+
+// Ready implements [api.Backend].
+func (b *Backend) Ready() api.Readiness {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.status.Switch.Connected {
+		return api.Readiness{Ready: true}
+	}
+	return api.Readiness{Missing: []string{"the switch br-lb is not connected"}}
+}
+
+// Metrics implements [api.Backend].
+func (b *Backend) Metrics() *api.Metrics { return &api.Metrics{Status: b.Status()} }
+
+// Plan implements [api.Backend].
+func (b *Backend) Plan(ctx context.Context, operation, member string) (*api.Change, error) {
+	admin := map[string]string{"drain": "draining", "enable": "enabled", "disable": "disabled"}[operation]
+	return b.Change(ctx, admin, api.ChangeRequest{Member: member, DryRun: true})
+}
+
+// Change implements [api.Backend].
+func (b *Backend) Change(_ context.Context, admin string, req api.ChangeRequest) (*api.Change, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	pool := &b.status.Pools[0]
+	i := slices.IndexFunc(pool.Members, func(m api.Member) bool {
+		return req.Member == m.Name || req.Member == pool.Name+"/"+m.Name || req.Member == m.Address
+	})
+	if i < 0 {
+		return nil, &api.RequestError{Status: http.StatusNotFound, Message: fmt.Sprintf("there is no member %q: it is one of be1, be2, be3, be4", req.Member)}
+	}
+	next := *pool
+	next.Members = slices.Clone(pool.Members)
+	m := &next.Members[i]
+	m.Admin, m.AdminWho, m.AdminWhy, m.Since = admin, req.Who, req.Why, b.now
+	m.State, m.Active, m.Reason = admin, false, admin
+	if req.Who != "" {
+		m.Reason += " by " + req.Who
+	}
+	if req.Why != "" {
+		m.Reason += ": " + req.Why
+	}
+	if admin == "enabled" {
+		m.State, m.Active, m.Reason = m.Health, m.Health == "up", ""
+	}
+	b.share(&next)
+	if next.Active == 0 && !req.Force && !req.DryRun {
+		return nil, &api.RequestError{Status: http.StatusConflict, Message: fmt.Sprintf("%s is the last active member of pool %s: its clients would be refused; --force does it all the same", m.Name, pool.Name)}
+	}
+	change := compare(pool, &next)
+	change.Member, change.Text = m.Name, fmt.Sprintf("%s/%s is %s", pool.Name, m.Name, admin)
+	change.Revision = b.status.Revision
+	if req.DryRun {
+		return change, nil
+	}
+	b.status.Revision++
+	change.Revision = b.status.Revision
+	change.Confirmed = req.WaitSeconds > 0 && !b.stuck
+	*pool = next
+	b.record(pool.Name, m.Name, m.Reason, b.now)
+	return change, nil
+}
+
+func compare(before, after *api.Pool) *api.Change {
+	old, current := owners(before), owners(after)
+	change := &api.Change{Pool: before.Name, Moves: api.Moves{Slots: Slots, Before: before.Digest, After: after.Digest}}
+	moves := make([]api.MemberMove, len(before.Members))
+	for i := range moves {
+		moves[i] = api.MemberMove{Name: before.Members[i].Name, Before: before.Members[i].Slots, After: after.Members[i].Slots}
+	}
+	for slot := range old {
+		from, to := old[slot], current[slot]
+		if from == to {
+			continue
+		}
+		change.Moves.Moved++
+		if from < 0 || !after.Members[from].Active || !before.Members[max(to, 0)].Active {
+			change.Moves.Needed++
+		}
+		if from >= 0 {
+			moves[from].Lost++
+		}
+		if to >= 0 {
+			moves[to].Gained++
+		}
+	}
+	change.Moves.Collateral = change.Moves.Moved - change.Moves.Needed
+	change.Moves.LowerBound = change.Moves.Needed
+	change.Members = moves
+	return change
+}
+
+// Reload implements [api.Backend].
+func (b *Backend) Reload(context.Context) (*api.ReloadResult, error) {
+	return &api.ReloadResult{Revision: b.Status().Revision}, nil
+}
+
+// Reapply implements [api.Backend].
+func (b *Backend) Reapply(context.Context) (*api.ReapplyResult, error) {
+	return &api.ReapplyResult{OwnFlows: 1052, Text: "the switch holds what it should: no row had to be corrected"}, nil
+}
+
+// Flows implements [api.Backend].
+func (b *Backend) Flows(_ context.Context, set string) (*api.Flows, error) {
+	doc := &api.Flows{Set: set, Flows: []api.Flow{
+		{Text: "table=10, priority=100,reg0=0x1 actions=multipath(symmetric_l4,1,modulo_n,1024,0,NXM_NX_REG1[]),goto_table:11", Explain: "pool web: hash to one of 1024 slots"},
+		{Text: "table=11, priority=100,reg0=0x1,reg1=0x0 actions=set_field:0x1->reg2,goto_table:12", Explain: "pool web: slot -> member"},
+		{Text: "table=11, priority=100,reg0=0x1,reg1=0x1 actions=set_field:0x2->reg2,goto_table:12", Explain: "pool web: slot -> member"},
+	}}
+	switch set {
+	case "actual":
+		doc.Flows[0].Packets, doc.Flows[0].Bytes = 1204, 98211
+	case "diff":
+		doc.Flows = []api.Flow{
+			{Sign: "+", Text: doc.Flows[1].Text, Explain: doc.Flows[1].Explain},
+			{Sign: "-", Text: "table=11, priority=100,reg0=0x1,reg1=0x7ff actions=drop", Explain: "unknown to brlb"},
+		}
+		if b.Status().InSync {
+			doc.Flows = nil
+		}
+	}
+	return doc, nil
+}
+
+// Trace implements [api.Backend]. The slot is the client's port modulo Slots.
+func (b *Backend) Trace(_ context.Context, req api.TraceRequest) (*api.Trace, error) {
+	slots, err := b.Slots("")
+	if err != nil {
+		return nil, err
+	}
+	dst, port := req.Dst, req.DstPort
+	if dst == "" {
+		dst = "10.20.0.100"
+	}
+	if port == 0 {
+		port = 80
+	}
+	if dst != "10.20.0.100" || port != 80 {
+		return nil, &api.RequestError{Status: http.StatusNotFound, Message: fmt.Sprintf("%s:%d/tcp is no service", dst, port)}
+	}
+	slot := int(req.SrcPort) % Slots
+	doc := &api.Trace{
+		Flow:    fmt.Sprintf("tcp %s:%d -> %s:%d", req.Src, req.SrcPort, dst, port),
+		Service: "web", Pool: "web", PoolID: 1, Hash: fmt.Sprintf("0x%08x", uint32(req.SrcPort)), Slot: slot,
+	}
+	if o := slots.Owner[slot]; o >= 0 {
+		doc.Member, doc.Address = slots.Members[o], slots.Keys[o]
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.trace != nil:
+		doc.Switch = b.trace
+	case req.InPort == "":
+		doc.SwitchError = "name the port where the packet enters with --seg"
+	default:
+		doc.Switch = &api.SwitchTrace{
+			Slot: slot, Number: slots.Owner[slot] + 1, Member: doc.Member, Agrees: true,
+			Actions: "ct(commit,zone=18200,nat(dst=" + doc.Address + ")),recirc(0x1)", Text: "Flow: tcp\n\nbridge(\"br-lb\")\n",
+		}
+	}
+	return doc, nil
+}
+
+// Verify implements [api.Backend].
+func (b *Backend) Verify(context.Context) (*api.Verify, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	doc := b.verify
+	doc.Checks = slices.Clone(doc.Checks)
+	return &doc, nil
+}

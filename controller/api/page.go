@@ -1,0 +1,26 @@
+package api
+
+import (
+	"embed"
+	"net/http"
+)
+
+// pageFiles is the status page. It reads the paths under /v1/ and nothing else.
+//
+//go:embed page
+var pageFiles embed.FS
+
+// servePage answers with one file of the page. The policy keeps the page to
+// brlb's own address, whatever a name in a document may contain.
+func servePage(name, contentType string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		data, err := pageFiles.ReadFile(name)
+		if err != nil {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", contentType)
+		w.Header().Set("Content-Security-Policy", "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'")
+		w.Write(data) // an error means that the client has gone
+	}
+}
