@@ -134,6 +134,21 @@ func (o *OVS) Run(tool string, args ...string) string {
 	return string(out)
 }
 
+// Complaints returns the warnings and errors in ovs-vswitchd's log.
+func (o *OVS) Complaints() string {
+	log, err := os.ReadFile(o.path("ovs-vswitchd.log"))
+	if err != nil {
+		return err.Error()
+	}
+	var lines strings.Builder
+	for line := range strings.Lines(string(log)) {
+		if strings.Contains(line, "|WARN|") || strings.Contains(line, "|ERR|") || strings.Contains(line, "|EMER|") {
+			lines.WriteString(line)
+		}
+	}
+	return lines.String()
+}
+
 func (o *OVS) path(name string) string { return filepath.Join(o.Dir, name) }
 
 // ctlSocket is ovs-vswitchd's control socket.
@@ -186,8 +201,7 @@ func (o *OVS) stop() {
 		}
 	}
 	if o.tb.Failed() {
-		log, _ := os.ReadFile(o.path("ovs-vswitchd.log"))
-		o.tb.Logf("ovs-vswitchd.log:\n%s", log)
+		o.tb.Logf("complaints of ovs-vswitchd:\n%s", o.Complaints())
 	}
 	os.RemoveAll(o.Dir)
 }

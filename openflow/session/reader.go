@@ -1,0 +1,178 @@
+package session
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"time"
+
+	"brlb/openflow"
+)
+
+// liveReader reads from the connection and watches its silence: after idle
+// without an octet it calls probe, after as long again it gives up. Each wait is
+// measured from when it begins, so that time during which this process itself
+// did not run is not held against the peer.
+type liveReader struct {
+	conn  net.Conn
+	idle  time.Duration // 0: wait for ever, without probes
+	probe func()
+	// count is told of every successful read.
+	count func(n int)
+}
+
+// errSilent is what liveReader gives up with.
+var errSilent = errors.New("silent")
+
+func (r *liveReader) Read(p []byte) (int, error) {
+	for probed := false; ; probed = true {
+		if r.idle > 0 {
+			if err := r.conn.SetReadDeadline(time.Now().Add(r.idle)); err != nil {
+				return 0, err
+			}
+		}
+		n, err := r.conn.Read(p)
+		if n > 0 {
+			r.count(n)
+			return n, nil // an error will come again
+		}
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			return 0, err
+		}
+		if probed {
+			return 0, errSilent
+		}
+		r.probe()
+	}
+}
+
+// readLoop distributes messages until the session ends.
+func (s *Session) readLoop(r *bufio.Reader) {
+	defer s.loops.Done()
+	defer close(s.events)
+	for {
+		frame, err := readFrame(r)
+		if err != nil {
+			s.endRead(err)
+			return
+		}
+		if err := s.dispatch(frame); err != nil {
+			s.end(ErrMalformed, err)
+			return
+		}
+	}
+}
+
+// endRead ends the session after a failed read.
+func (s *Session) endRead(err error) {
+	var malformed *openflow.ParseError
+	switch {
+	case errors.As(err, &malformed):
+		s.end(ErrMalformed, err)
+	case errors.Is(err, errSilent):
+		s.end(ErrSilent, fmt.Errorf("nothing for %v, and nothing for %v after an echo request", s.opts.Idle, s.opts.Idle))
+	case errors.Is(err, io.EOF):
+		s.end(ErrHangup, errors.New("the peer closed it"))
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		s.end(ErrHangup, errors.New("the peer closed it in the middle of a message"))
+	default:
+		s.end(ErrHangup, err)
+	}
+}
+
+// readFrame reads one message, header included, into memory of its own.
+func readFrame(r *bufio.Reader) ([]byte, error) {
+	head, err := r.Peek(openflow.HeaderLen)
+	if err != nil {
+		if err == io.EOF && len(head) > 0 {
+			err = io.ErrUnexpectedEOF
+		}
+		return nil, err
+	}
+	h, err := openflow.ParseHeader(head)
+	if err != nil {
+		return nil, err
+	}
+	frame := make([]byte, h.Length)
+	if _, err := io.ReadFull(r, frame); err != nil {
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		return nil, err
+	}
+	return frame, nil
+}
+
+// dispatch hands a message to whom it belongs: the request it answers, the
+// consumer of events, or nobody. It never waits. Replies are handed over as
+// octets and parsed by the caller they wake, so that the reader stays quick.
+func (s *Session) dispatch(frame []byte) error {
+	h, err := openflow.ParseHeader(frame)
+	if err != nil {
+		return err
+	}
+	if h.Version != openflow.Version && h.Type != openflow.TypeError && h.Type != openflow.TypeHello {
+		return fmt.Errorf("%v with version %d and xid %#x, where %d was agreed: %s",
+			h.Type, h.Version, h.Xid, openflow.Version, quote(frame))
+	}
+	s.mu.Lock()
+	s.counters.received(h.Type)
+	if answers(h.Type) {
+		if in := s.ownerLocked(h.Xid); in != nil {
+			fits := in.deliverLocked(frame)
+			s.mu.Unlock()
+			if !fits {
+				s.end(ErrLimit, fmt.Errorf("over %d octets for one request", s.opts.MaxReply))
+			}
+			return nil
+		}
+	}
+	known := h.Type == openflow.TypeEchoReply && h.Xid == s.probe
+	s.mu.Unlock()
+
+	switch {
+	case h.Type == openflow.TypeEchoRequest:
+		s.answerEcho(frame)
+	case isEvent(h, frame):
+		_, m, err := openflow.Parse(frame)
+		if err != nil {
+			return fmt.Errorf("%w in %s", err, quote(frame))
+		}
+		s.deliverEvent(Event{Xid: h.Xid, Message: m})
+	case !known:
+		s.countUnknown(1)
+	}
+	return nil
+}
+
+// answers says whether messages of a type can answer a request. Others never do,
+// whatever transaction id they carry.
+func answers(t openflow.Type) bool {
+	switch t {
+	case openflow.TypeError, openflow.TypeEchoReply, openflow.TypeExperimenter, openflow.TypeFeaturesReply,
+		openflow.TypeGetConfigReply, openflow.TypeMultipartReply, openflow.TypeBarrierReply,
+		openflow.TypeRoleReply, openflow.TypeGetAsyncReply, openflow.TypeBundleControl:
+		return true
+	}
+	return false
+}
+
+// isEvent says whether a message that answers nobody is for the consumer of
+// events. Late replies are not.
+func isEvent(h openflow.Header, frame []byte) bool {
+	switch h.Type {
+	case openflow.TypePacketIn, openflow.TypeFlowRemoved, openflow.TypePortStatus, openflow.TypeRoleStatus,
+		openflow.TypeTableStatus, openflow.TypeRequestForward, openflow.TypeExperimenter, openflow.TypeError:
+		return true
+	case openflow.TypeMultipartReply:
+		// Updates of flow monitors are multipart replies that nobody asked for.
+		const kind = openflow.HeaderLen
+		return h.Xid == 0 && len(frame) >= kind+2 &&
+			openflow.MultipartType(binary.BigEndian.Uint16(frame[kind:])) == openflow.MultipartFlowMonitor
+	}
+	return false
+}
