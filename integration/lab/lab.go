@@ -116,7 +116,11 @@ func (l *Lab) openSwitch() error {
 	}
 	// The kernel sees a copy of what the userspace datapath receives on a
 	// veth port. It must not answer ARP there for the LOCAL port's address.
-	return l.Switch.Sysctl("net/ipv4/conf/all/arp_ignore", "1")
+	if err := l.Switch.Sysctl("net/ipv4/conf/all/arp_ignore", "1"); err != nil {
+		return err
+	}
+	// Container engines turn IPv6 off where their own network has none.
+	return l.Switch.Sysctl("net/ipv6/conf/all/disable_ipv6", "0")
 }
 
 // shortTempDir serves where TMPDIR is too long for unix sockets below it.

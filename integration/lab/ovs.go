@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -231,7 +232,16 @@ func (l *Lab) Ofctl(args ...string) (string, error) { return l.tool("ovs-ofctl",
 
 // Appctl runs ovs-appctl on the lab's ovs-vswitchd, for example
 // Appctl("ofproto/trace", ...), and returns what it printed.
-func (l *Lab) Appctl(args ...string) (string, error) { return l.tool("ovs-appctl", args...) }
+func (l *Lab) Appctl(args ...string) (string, error) {
+	// ovs-appctl's own way to the socket asks the kernel who locks the pid
+	// file, and that pid is another one when the daemon is in a container.
+	pid, err := os.ReadFile(l.dir + "/ovs-vswitchd.pid")
+	if err != nil {
+		return "", fmt.Errorf("lab: find ovs-vswitchd: %w", err)
+	}
+	socket := fmt.Sprintf("%s/ovs-vswitchd.%s.ctl", l.dir, strings.TrimSpace(string(pid)))
+	return l.tool("ovs-appctl", append([]string{"--target=" + socket, "--timeout=20"}, args...)...)
+}
 
 // ovsEnv makes Open vSwitch's programs use the lab's directory alone.
 func (l *Lab) ovsEnv() []string {

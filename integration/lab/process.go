@@ -31,7 +31,6 @@ func WatchProcess(pid int) (*Process, error) {
 		for p.process.Signal(syscall.Signal(0)) == nil {
 			time.Sleep(2 * time.Millisecond)
 		}
-		p.process.Release()
 	}()
 	return p, nil
 }

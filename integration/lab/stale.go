@@ -42,7 +42,7 @@ func CleanStale() ([]string, error) {
 			errs = append(errs, fmt.Errorf("lab: look for leftovers: %w", err))
 		}
 		for _, entry := range entries {
-			if !stale(entry.Name()) {
+			if !Stale(entry.Name()) {
 				continue
 			}
 			if err := place.remove(entry.Name()); err != nil {
@@ -55,8 +55,9 @@ func CleanStale() ([]string, error) {
 	return removed, errors.Join(errs...)
 }
 
-// stale tells whether name belongs to a lab whose owner is dead.
-func stale(name string) bool {
+// Stale tells whether name is that of a lab, or of a part of one, whose owner
+// is dead.
+func Stale(name string) bool {
 	match := labName.FindStringSubmatch(name)
 	if match == nil {
 		return false
