@@ -1,0 +1,134 @@
+package ovsdb
+
+import (
+	"context"
+	"fmt"
+	"sync"
+)
+
+// Replica is a copy of a part of the database that follows it. It keeps what it
+// holds while the connection is down; [Client.State] tells.
+//
+// Each replica has a monitor of its own on the server, so none sees the rows of
+// another's conditions or columns.
+type Replica struct {
+	client   *Client
+	database string
+	spec     MonitorSpec
+	first    chan error // holds the outcome of the first copy
+
+	mu       sync.Mutex
+	snapshot *Snapshot
+	changed  chan struct{} // closed when snapshot is replaced
+	copies   int           // how often a first copy has come
+	subs     map[*Subscription]struct{}
+
+	closed    chan struct{}
+	closeOnce sync.Once
+
+	// monitor is what the server does for this replica. It is guarded by
+	// client.mu.
+	monitor monitor
+}
+
+// monitor is the state of a replica's monitor on the server.
+type monitor struct {
+	session *session // that id belongs to; nil: there is none
+	id      uint64
+	dropped bool // the replica was closed
+	broken  bool // an update could not be applied in this session
+	// lastTxn is the position that monitor_cond_since can go on from.
+	lastTxn UUID
+}
+
+func newReplica(c *Client, database string, spec MonitorSpec) *Replica {
+	return &Replica{
+		client: c, database: database, spec: spec,
+		first:    make(chan error, 1),
+		snapshot: newSnapshot(&contents{byName: make(map[string]int)}),
+		changed:  make(chan struct{}),
+		subs:     make(map[*Subscription]struct{}),
+		closed:   make(chan struct{}),
+	}
+}
+
+// Snapshot returns what the replica holds now. It is empty until the first copy
+// has come.
+func (r *Replica) Snapshot() *Snapshot {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.snapshot
+}
+
+// Wait returns when the replica has its first copy and holds is true of its
+// snapshot; at once if it is already. It returns [ErrClosed] after Close, and
+// ctx's error when ctx ends. holds is called again for each update.
+func (r *Replica) Wait(ctx context.Context, holds func(*Snapshot) bool) error {
+	for {
+		r.mu.Lock()
+		snap, changed, ready := r.snapshot, r.changed, r.copies > 0
+		r.mu.Unlock()
+		if ready && holds(snap) {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-r.closed:
+			return ErrClosed
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// Close ends the replica, its monitor on the server, and its subscriptions. Its
+// last snapshot stays readable.
+func (r *Replica) Close() {
+	r.closeOnce.Do(func() { close(r.closed) })
+	r.client.drop(r)
+}
+
+// publish makes d the replica's snapshot. first tells that it is a first copy,
+// or what was missed since the last one: the subscribers get the difference.
+func (r *Replica) publish(d *draft, first bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	resync := first && r.copies > 0
+	if first {
+		r.copies++
+		if !d.record {
+			d.changes = Diff(r.snapshot, d.next)
+		}
+	}
+	if len(d.changes) > 0 || first {
+		r.snapshot = d.next
+		close(r.changed)
+		r.changed = make(chan struct{})
+	}
+	if len(d.changes) == 0 {
+		return
+	}
+	b := Batch{Changes: d.changes, Snapshot: d.next, Resync: resync}
+	for s := range r.subs {
+		s.offer(b)
+	}
+}
+
+// settle reports the outcome of the first attempt to copy.
+func (r *Replica) settle(err error) {
+	select {
+	case r.first <- err:
+	default:
+	}
+}
+
+func (r *Replica) String() string {
+	tables := ""
+	for i := range r.spec.Tables {
+		if i > 0 {
+			tables += ", "
+		}
+		tables += r.spec.Tables[i].Table
+	}
+	return fmt.Sprintf("monitor of %s", tables)
+}
