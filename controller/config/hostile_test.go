@@ -103,12 +103,18 @@ func stairs(depth int) string {
 
 func TestIllegalText(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                             "f:1:1: the file is empty: ",
-		"  \n\n":                       "f:1:1: the file is empty: ",
-		"zone: 1\na: \x00":             "f:2:4: a control character, or not UTF-8: ",
-		"ä: \xff":                      "f:1:4: a control character, or not UTF-8: ",
-		"a: \u0085\u0081":              "f:1:5: a control character, or not UTF-8: ",
-		strings.Repeat("#", MaxSize+1): "f: the file is larger than 1048576 bytes: ",
+		"":                                   "f:1:1: the file is empty: ",
+		"  \n\n":                             "f:1:1: the file is empty: ",
+		"zone: 1\na: \x00":                   "f:2:4: a control character, or not UTF-8: ",
+		"ä: \xff":                            "f:1:4: a control character, or not UTF-8: ",
+		"a: \u0085\u0081":                    "f:1:5: a control character, or not UTF-8: ",
+		strings.Repeat("#", MaxSize+1):       "f: the file is larger than 1048576 bytes: ",
+		"a: " + strings.Repeat("<", maxLine): "f:1:1: the line is longer than 4096 bytes: ",
+		"a: |\n" + strings.Repeat(" \n", maxBlank+1): "f:1002:1: more than 1000 blank lines in a row: ",
+		"a:\n" + strings.Repeat("-\n", maxEntries):   "f:20001:1: more than 20000 settings in one file: ",
+		"a: {" + strings.Repeat("a,\n", maxEntries):  "f:20000:2: more than 20000 settings in one file: ",
+		strings.Repeat("a: 1\n", maxEntries+1):       "f:20001:2: more than 20000 settings in one file: ",
+		"? a\n: b\n":                                 "f:1:1: keys that begin with a question mark are not supported: ",
 	} {
 		_, err := Parse("f", []byte(text))
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
@@ -145,15 +151,19 @@ func FuzzParse(f *testing.F) {
 }
 
 func BenchmarkParse(b *testing.B) {
-	var text strings.Builder
-	text.WriteString("pools:\n  web:\n    id: 1\n    members:\n")
-	for i := range 1000 {
-		fmt.Fprintf(&text, "      be%d: {address: 10.30.%d.%d:8080, weight: 2}\n", i, i/250, i%250+1)
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := Parse("f", []byte(text.String())); err != nil {
-			b.Fatal(err)
-		}
+	for _, members := range []int{4, 1000, 19_000} {
+		b.Run(fmt.Sprintf("members=%d", members), func(b *testing.B) {
+			var text bytes.Buffer
+			text.WriteString("pools:\n  web:\n    id: 1\n    slots: 65536\n    members:\n")
+			for i := range members {
+				fmt.Fprintf(&text, "      be%d: 10.30.%d.%d:8080\n", i, i/250, i%250+1)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := Parse("f", text.Bytes()); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
@@ -16,9 +18,15 @@ import (
 const (
 	// MaxSize is the largest file that is read, in bytes.
 	MaxSize = 1 << 20
-	// maxNesting bounds brackets within brackets, and "- - -" on one line. The
-	// parser recurses, and needs time with the square of the depth.
-	maxNesting = 16
+
+	// The parser needs time with the square of what these bound. Nothing that a
+	// person writes comes near.
+
+	maxLine    = 4096   // bytes of a line
+	maxBlank   = 1000   // blank lines in a row
+	maxNesting = 16     // brackets within brackets, and "- - -" on one line
+	maxEntries = 20_000 // keys, dashes and commas together
+
 	// maxSyntaxMessage cuts the parser's own words, which may repeat the file's.
 	maxSyntaxMessage = 200
 )
@@ -31,8 +39,7 @@ func (d *document) syntaxTree(data []byte) (root ast.Node) {
 		return nil
 	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff")) // the mark that some editors put in front
-	if at, ok := firstIllegal(data); ok {
-		d.failAt(at, nil, "a control character, or not UTF-8: the file must be plain UTF-8 text")
+	if !d.acceptText(data) {
 		return nil
 	}
 	// A bad file must never end a running controller, whatever the parser does.
@@ -58,7 +65,7 @@ func (d *document) syntaxTree(data []byte) (root ast.Node) {
 // acceptTokens refuses what would make the parser work hard and the features
 // that a configuration of this kind does not need.
 func (d *document) acceptTokens(tokens token.Tokens) bool {
-	depth, line, dashes := 0, 0, 0
+	depth, line, dashes, entries := 0, 0, 0, 0
 	for _, t := range tokens {
 		at := tokenPosition(t)
 		switch t.Type {
@@ -75,14 +82,24 @@ func (d *document) acceptTokens(tokens token.Tokens) bool {
 			depth++
 		case token.MappingEndType, token.SequenceEndType:
 			depth--
-		case token.SequenceEntryType, token.MappingKeyType:
+		case token.MappingValueType, token.CollectEntryType:
+			entries++
+		case token.MappingKeyType:
+			d.failAt(at, nil, "keys that begin with a question mark are not supported: write `key: value`")
+			return false
+		case token.SequenceEntryType:
 			if at.line != line {
 				line, dashes = at.line, 0
 			}
 			dashes++
+			entries++
 		}
 		if depth > maxNesting || dashes > maxNesting {
 			d.failAt(at, nil, "nested more than %d levels deep: nothing in a configuration of brlb is", maxNesting)
+			return false
+		}
+		if entries > maxEntries {
+			d.failAt(at, nil, "more than %d settings in one file: that many members need several controllers", maxEntries)
 			return false
 		}
 	}
@@ -129,19 +146,40 @@ func nodePosition(n ast.Node) position {
 	return tokenPosition(n.GetToken())
 }
 
-// firstIllegal finds the first character that YAML forbids. (YAML 1.2, 5.1)
-func firstIllegal(data []byte) (position, bool) {
-	at := position{1, 1}
-	for len(data) > 0 {
-		r, size := utf8.DecodeRune(data)
-		switch {
-		case r == '\n':
-			at = position{at.line + 1, 0}
-		case r == utf8.RuneError && size == 1, r < ' ' && r != '\t' && r != '\r', r >= 0x7f && r < 0xa0 && r != 0x85:
-			return at, true
+// acceptText refuses characters that YAML forbids (YAML 1.2, 5.1) and lines that
+// would make the parser work hard.
+func (d *document) acceptText(data []byte) bool {
+	number, blank := 0, 0
+	for line := range bytes.Lines(data) {
+		number++
+		if column := illegalColumn(line); column > 0 {
+			d.failAt(position{number, column}, nil, "a control character, or not UTF-8: the file must be plain UTF-8 text")
+			return false
 		}
-		at.column++
-		data = data[size:]
+		if len(line) > maxLine {
+			d.failAt(position{number, 1}, nil, "the line is longer than %d bytes: break it", maxLine)
+			return false
+		}
+		blank++
+		if len(bytes.TrimSpace(line)) > 0 {
+			blank = 0
+		}
+		if blank > maxBlank {
+			d.failAt(position{number, 1}, nil, "more than %d blank lines in a row: remove them", maxBlank)
+			return false
+		}
 	}
-	return position{}, false
+	return true
+}
+
+// illegalColumn is where a line has its first forbidden character, or 0.
+func illegalColumn(line []byte) int {
+	for column := 1; len(line) > 0; column++ {
+		r, size := utf8.DecodeRune(line)
+		if r == utf8.RuneError && size == 1 || unicode.IsControl(r) && !strings.ContainsRune("\t\r\n\u0085", r) {
+			return column
+		}
+		line = line[size:]
+	}
+	return 0
 }
