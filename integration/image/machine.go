@@ -18,8 +18,9 @@ const labLabel = "brlb.lab"
 // closeTimeout bounds the removal of a container.
 const closeTimeout = 30 * time.Second
 
-// ErrNoEngine tells that no container engine answers.
-var ErrNoEngine = errors.New("image: no container engine answers: install docker.io and start dockerd, or set DOCKER_HOST")
+// ErrNoEngine tells that no container engine answers. It is a
+// [lab.ErrUnavailable].
+var ErrNoEngine = fmt.Errorf("image: no container engine answers: install docker.io and start dockerd, or set DOCKER_HOST: %w", lab.ErrUnavailable)
 
 // machine is a container in which both daemons run.
 type machine struct {

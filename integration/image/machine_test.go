@@ -53,8 +53,7 @@ func containers(t *testing.T, name string) []string {
 func TestMachine(t *testing.T) {
 	ctx := t.Context()
 	l, err := lab.New(ctx, lab.Options{LocalAddrs: []string{"10.30.0.1/24", "2001:db8::1/64"}, Machine: image.Machine})
-	var missing *lab.MissingError
-	if errors.Is(err, image.ErrNoEngine) || errors.Is(err, lab.ErrPrivilege) || errors.As(err, &missing) {
+	if lab.Unavailable(err) {
 		t.Skip(err)
 	}
 	check(t, err)
@@ -174,8 +173,15 @@ func TestTag(t *testing.T) {
 
 func TestNoEngine(t *testing.T) {
 	t.Setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
-	if _, err := image.Machine(t.Context(), "x", t.TempDir()); !errors.Is(err, image.ErrNoEngine) {
+	_, err := image.Machine(t.Context(), "x", t.TempDir())
+	if !errors.Is(err, image.ErrNoEngine) {
 		t.Errorf("error %v", err)
+	}
+	for _, required := range []string{"", "1"} {
+		t.Setenv("BRLB_LAB_REQUIRED", required)
+		if got := lab.Unavailable(err); got == (required != "") {
+			t.Errorf("BRLB_LAB_REQUIRED=%q: unavailable %t", required, got)
+		}
 	}
 	if _, err := image.CleanStale(t.Context()); !errors.Is(err, image.ErrNoEngine) {
 		t.Errorf("error %v", err)

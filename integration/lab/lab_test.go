@@ -2,7 +2,6 @@ package lab_test
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,8 +25,7 @@ func TestMain(m *testing.M) {
 func newLab(t *testing.T, options lab.Options) *lab.Lab {
 	t.Helper()
 	l, err := lab.New(t.Context(), options)
-	var missing *lab.MissingError
-	if errors.Is(err, lab.ErrPrivilege) || errors.As(err, &missing) {
+	if lab.Unavailable(err) {
 		t.Skip(err)
 	}
 	if err != nil {

@@ -126,7 +126,7 @@ func (n *Namespace) disableChecksumOffload(name string) error {
 			return fmt.Errorf("lab: open socket in %s: %w", n.Name, err)
 		}
 		defer unix.Close(fd)
-		request := ifreqData{data: &ethtoolValue{cmd: unix.ETHTOOL_STXCSUM}}
+		request := ifreqData{data: &ethtoolValue{cmd: unix.ETHTOOL_STXCSUM, data: 0}}
 		copy(request.name[:unix.IFNAMSIZ-1], name)
 		_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCETHTOOL, uintptr(unsafe.Pointer(&request)))
 		if errno != 0 {

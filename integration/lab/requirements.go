@@ -14,6 +14,22 @@ import (
 // ErrPrivilege tells that the process may not create network namespaces.
 var ErrPrivilege = errors.New("lab: needs root (CAP_NET_ADMIN and CAP_SYS_ADMIN): run with sudo")
 
+// ErrUnavailable is wrapped by a [Machine]'s errors that say that this kind of
+// machine cannot be had here.
+var ErrUnavailable = errors.New("lab: the switch's machine cannot be had here")
+
+// Unavailable tells whether an error of [New] says that no lab can be had
+// here, rather than that something failed: a test skips then. It is always
+// false where the environment has BRLB_LAB_REQUIRED, as under `make test`,
+// which installed what is needed: no test may skip there.
+func Unavailable(err error) bool {
+	if os.Getenv("BRLB_LAB_REQUIRED") != "" {
+		return false
+	}
+	var missing *MissingError
+	return errors.Is(err, ErrPrivilege) || errors.Is(err, ErrUnavailable) || errors.As(err, &missing)
+}
+
 // MissingError tells which programs the lab needs and does not find.
 type MissingError struct {
 	Packages []string // Debian packages to install
