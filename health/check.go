@@ -11,8 +11,15 @@ type Type string
 
 // The kinds of probe.
 const (
-	TCP  Type = "tcp"  // the connection opens
-	HTTP Type = "http" // a request is answered with an expected status
+	TCP       Type = "tcp"   // the connection opens, and says what is expected
+	HTTP      Type = "http"  // a request is answered with an expected status
+	HTTPS     Type = "https" // the same over TLS
+	GRPC      Type = "grpc"  // grpc.health.v1 says SERVING
+	GRPCS     Type = "grpcs" // the same over TLS
+	ICMP      Type = "icmp"  // an echo request is answered; needs CAP_NET_RAW
+	UDP       Type = "udp"   // the expected datagram comes, or no port unreachable
+	Exec      Type = "exec"  // a program ends with exit code 0
+	AgentLine Type = "agent" // a line in HAProxy's agent words
 )
 
 // Limits of a Check.
@@ -54,8 +61,20 @@ type Check struct {
 	// Fall is how many failures in a row bring an endpoint down. Default 3.
 	Fall int
 
-	// HTTP belongs to the type http.
+	// HTTP belongs to the types http and https.
 	HTTP HTTPOptions
+	// TLS belongs to the types https and grpcs.
+	TLS TLSOptions
+	// Send is what is sent once the connection is open (tcp, udp, agent), at
+	// most MaxSend bytes; udp needs it. Expect is a text that the answer must
+	// hold (tcp, udp) within its first MaxAnswer bytes; for tcp that may be a
+	// banner, with nothing sent.
+	Send, Expect string
+	// Service is the name that a gRPC health request asks for; empty asks for
+	// the server as a whole.
+	Service string
+	// Command is the absolute path of the program of an exec check.
+	Command string
 }
 
 // WithDefaults returns c with every field that is zero and has a default
@@ -68,7 +87,7 @@ func (c Check) WithDefaults() Check {
 	setDefault(&c.Timeout, min(500*time.Millisecond, c.Interval))
 	setDefault(&c.Rise, 2)
 	setDefault(&c.Fall, 3)
-	if c.Type == HTTP {
+	if c.Type == HTTP || c.Type == HTTPS {
 		c.HTTP = c.HTTP.withDefaults()
 	}
 	return c
@@ -117,6 +136,12 @@ func (c Check) Validate() error {
 		if n.value < 1 || n.value > maxStreak {
 			return fmt.Errorf("%s %d is out of range; want 1 to %d", n.name, n.value, maxStreak)
 		}
+	}
+	if err := validateGroups(c); err != nil {
+		return err
+	}
+	if kind.validate == nil {
+		return nil
 	}
 	return kind.validate(c)
 }

@@ -38,7 +38,7 @@ func TestCheckValidate(t *testing.T) {
 		change func(*Check)
 		want   string // part of the error; empty for a valid check
 	}{
-		{"unknown type", func(c *Check) { c.Type = "smtp" }, `type "smtp" is not known; want one of http`},
+		{"unknown type", func(c *Check) { c.Type = "smtp" }, `type "smtp" is not known; want one of agent, exec, grpc`},
 		{"no interval", func(c *Check) { c.Interval = 0 }, "interval 0s is out of range; want 10ms to 1h"},
 		{"negative timeout", func(c *Check) { c.Timeout = -1 }, "timeout -1ns is out of range"},
 		{"timeout over interval", func(c *Check) { c.Timeout = 2 * time.Second }, "timeout 2s is longer than interval 1s"},

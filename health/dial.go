@@ -28,7 +28,7 @@ type Dialer struct {
 // each target.
 const ipBindAddressNoPort = 24
 
-// DialContext connects to address, an IP address and a port.
+// DialContext connects to address as [DialFunc] says.
 func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	nd := net.Dialer{KeepAlive: -1} // an attempt is too short for keep-alive probes
 	source := d.source(address)
@@ -48,7 +48,7 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 }
 
 func (d *Dialer) source(address string) netip.Addr {
-	if strings.HasPrefix(address, "[") {
+	if strings.Count(address, ":") > 1 {
 		return d.Source6
 	}
 	return d.Source4
@@ -57,10 +57,14 @@ func (d *Dialer) source(address string) netip.Addr {
 // localAddr makes the net.Addr type that the net package demands for network.
 func localAddr(network string, source netip.Addr) net.Addr {
 	ap := netip.AddrPortFrom(source, 0)
-	if strings.HasPrefix(network, "udp") {
+	switch {
+	case strings.HasPrefix(network, "udp"):
 		return net.UDPAddrFromAddrPort(ap)
+	case strings.HasPrefix(network, "ip"):
+		return &net.IPAddr{IP: source.AsSlice(), Zone: source.Zone()}
+	default:
+		return net.TCPAddrFromAddrPort(ap)
 	}
-	return net.TCPAddrFromAddrPort(ap)
 }
 
 // prepare sets the options of a socket before it is bound.
@@ -117,26 +121,31 @@ func byEndpoint(err error) (syscall.Errno, bool) {
 // dialFailed reports a connection that did not open.
 func dialFailed(err error) report {
 	if timedOut(err) {
-		return report{L4TOUT, "no connection"}
+		return report{code: L4TOUT, detail: "no connection"}
 	}
 	if errno, ok := byEndpoint(err); ok {
-		return report{L4CON, errno.Error()}
+		return report{code: L4CON, detail: errno.Error()}
 	}
-	return report{SOCKERR, "local error: " + cut(err.Error())}
+	return localError(err)
+}
+
+// localError reports an attempt that failed on our own side.
+func localError(err error) report {
+	return report{code: SOCKERR, detail: "local error: " + cut(err.Error())}
 }
 
 // exchangeFailed reports an open connection that failed while its answer was
 // awaited. what names the answer: "answer", "header", "body".
 func exchangeFailed(err error, what string) report {
 	if timedOut(err) {
-		return report{L7TOUT, "no complete " + what}
+		return report{code: L7TOUT, detail: "no complete " + what}
 	}
 	if errno, ok := byEndpoint(err); ok {
-		return report{L7RSP, errno.Error() + " before the " + what + " was complete"}
+		return report{code: L7RSP, detail: errno.Error() + " before the " + what + " was complete"}
 	}
 	var errno syscall.Errno
 	if errors.As(err, &errno) {
-		return report{SOCKERR, "local error: " + cut(err.Error())}
+		return localError(err)
 	}
-	return report{L7RSP, fmt.Sprintf("bad %s: %s", what, quote(err.Error()))}
+	return report{code: L7RSP, detail: fmt.Sprintf("bad %s: %s", what, quote(err.Error()))}
 }

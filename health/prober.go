@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -21,6 +22,10 @@ type Options struct {
 	// History is how many results [Prober.Snapshot] keeps of each target.
 	// Default 10.
 	History int
+	// Allow are the prefixes that targets may be in; empty allows all.
+	Allow []netip.Prefix
+	// AllowExec permits checks of the type exec, which start programs.
+	AllowExec bool
 	// OnResult is called after each attempt, from many goroutines at once. It
 	// must return quickly and must not call the Prober.
 	OnResult func(Target, Result)
@@ -31,12 +36,13 @@ const (
 	defaultHistory     = 10
 )
 
-// Transition says that the state of a target changed.
+// Transition says that the state of a target changed, or what the endpoint says
+// of itself (then From and To may be equal).
 type Transition struct {
 	Target   Target
 	From, To State
 	At       time.Time
-	Result   Result // the attempt that decided
+	Result   Result // the attempt that decided, with Result.Agent
 }
 
 // Snapshot is what is known of a target at one moment.
@@ -44,6 +50,7 @@ type Snapshot struct {
 	Verdict
 	Last         Result    // the newest result; its code is INI before the first
 	Inconclusive int       // inconclusive results in a row: above 0, something is wrong on our side
+	Agent        Agent     // what the endpoint last said of itself; zero if it never did
 	Next         time.Time // when the next attempt is due; zero while one is under way
 	History      []Result  // the last results, oldest first
 }
@@ -119,7 +126,7 @@ func (p *Prober) Transitions() <-chan Transition { return p.transitions }
 // are forgotten. Equal targets are one. If a target is not valid, Set says
 // which and changes nothing.
 func (p *Prober) Set(targets []Target) error {
-	if err := validateTargets(targets); err != nil {
+	if err := p.validate(targets); err != nil {
 		return err
 	}
 	p.mu.Lock()
@@ -152,11 +159,17 @@ func (p *Prober) Set(targets []Target) error {
 	return nil
 }
 
-func validateTargets(targets []Target) error {
+func (p *Prober) validate(targets []Target) error {
 	valid := make(map[Check]bool)
 	for _, t := range targets {
 		if !t.Address.IsValid() || t.Address.Port() == 0 {
 			return fmt.Errorf("health: target address %v is not valid; want an IP address and a port", t.Address)
+		}
+		if !p.allows(t.Address.Addr()) {
+			return fmt.Errorf("health: target address %v is in none of the prefixes that may be probed", t.Address)
+		}
+		if t.Check.Type == Exec && !p.opts.AllowExec {
+			return fmt.Errorf("health: check of target %v: type exec starts programs and is off; allow_exec turns it on", t.Address)
 		}
 		if valid[t.Check] {
 			continue
@@ -167,6 +180,11 @@ func validateTargets(targets []Target) error {
 		valid[t.Check] = true
 	}
 	return nil
+}
+
+func (p *Prober) allows(address netip.Addr) bool {
+	inside := func(prefix netip.Prefix) bool { return prefix.Contains(address.Unmap().WithZone("")) }
+	return len(p.opts.Allow) == 0 || slices.ContainsFunc(p.opts.Allow, inside)
 }
 
 // compileAll compiles the checks that are not in use yet.
@@ -215,7 +233,7 @@ func (p *Prober) Snapshot(t Target) (Snapshot, bool) {
 	if w == nil {
 		return Snapshot{}, false
 	}
-	s := Snapshot{Verdict: w.verdict, Last: w.last(), Inconclusive: w.inconclusive, History: w.results()}
+	s := Snapshot{Verdict: w.verdict, Last: w.last(), Inconclusive: w.inconclusive, Agent: w.agent, History: w.results()}
 	if w.cancel == nil {
 		s.Next = w.due
 	}

@@ -37,23 +37,27 @@ type Code uint8
 // The codes. Those that end in OK pass; SOCKERR and LATE are inconclusive; the
 // others are failures.
 const (
-	INI     Code = iota // no attempt was made yet
-	L4OK                // the connection opened, and no more was asked
-	L4TOUT              // the connection did not open in time
-	L4CON               // the connection was refused, reset or could not reach the host
-	L6RSP               // the TLS handshake failed
-	L6TOUT              // the TLS handshake did not end in time
-	L7OK                // the answer was as expected
-	L7TOUT              // the answer did not come in time
-	L7RSP               // the answer was not understood, cut short or of unexpected content
-	L7STS               // the answer had an unexpected status
-	SOCKERR             // a local error: descriptors, ports, buffers, routes, permissions
-	LATE                // no answer in time, but this process was not running for part of that time
+	INI      Code = iota // no attempt was made yet
+	L4OK                 // the connection opened, and no more was asked
+	L4TOUT               // the connection did not open in time
+	L4CON                // the connection was refused, reset or could not reach the host
+	L6RSP                // the TLS handshake failed
+	L6TOUT               // the TLS handshake did not end in time
+	L7OK                 // the answer was as expected
+	L7TOUT               // the answer did not come in time
+	L7RSP                // the answer was not understood, cut short or of unexpected content
+	L7STS                // the answer had an unexpected status
+	PROCOK               // the program ended with exit code 0
+	PROCERR              // the program ended with another exit code
+	PROCTOUT             // the program did not end in time
+	SOCKERR              // a local error: descriptors, ports, buffers, routes, permissions
+	LATE                 // no answer in time, but this process was not running for part of that time
 )
 
 var codeNames = [...]string{
 	INI: "INI", L4OK: "L4OK", L4TOUT: "L4TOUT", L4CON: "L4CON", L6RSP: "L6RSP", L6TOUT: "L6TOUT",
-	L7OK: "L7OK", L7TOUT: "L7TOUT", L7RSP: "L7RSP", L7STS: "L7STS", SOCKERR: "SOCKERR", LATE: "LATE",
+	L7OK: "L7OK", L7TOUT: "L7TOUT", L7RSP: "L7RSP", L7STS: "L7STS",
+	PROCOK: "PROCOK", PROCERR: "PROCERR", PROCTOUT: "PROCTOUT", SOCKERR: "SOCKERR", LATE: "LATE",
 }
 
 // String returns the code's name, such as "L7OK".
@@ -67,7 +71,7 @@ func (c Code) String() string {
 // Outcome says what c means for a verdict.
 func (c Code) Outcome() Outcome {
 	switch c {
-	case L4OK, L7OK:
+	case L4OK, L7OK, PROCOK:
 		return Pass
 	case INI, SOCKERR, LATE:
 		return Inconclusive
@@ -77,7 +81,9 @@ func (c Code) Outcome() Outcome {
 }
 
 // timedOut reports whether c blames the endpoint for not answering in time.
-func (c Code) timedOut() bool { return c == L4TOUT || c == L6TOUT || c == L7TOUT }
+func (c Code) timedOut() bool {
+	return c == L4TOUT || c == L6TOUT || c == L7TOUT || c == PROCTOUT
+}
 
 // Result is one attempt.
 type Result struct {
@@ -86,6 +92,7 @@ type Result struct {
 	Duration time.Duration // how long it took
 	Code     Code
 	Detail   string // what was seen: "200", "connection refused"; text of the endpoint is quoted and cut
+	Agent    Agent  // what the endpoint last said of itself; zero if it never did
 }
 
 // Sentence returns what happened and how long it took, such as "200 in 1.2ms".

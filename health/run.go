@@ -87,10 +87,10 @@ func (p *Prober) turn(now time.Time, wantNews bool) (next time.Duration, news *T
 func (p *Prober) takeNews() *Transition {
 	for p.news.len() > 0 {
 		w := p.news.pop()
-		news := w.news
+		n := w.news
 		w.news = nil
-		if news != nil && news.From != news.To {
-			return news
+		if !n.empty() {
+			return &n.Transition
 		}
 	}
 	return nil
@@ -103,13 +103,14 @@ func (p *Prober) start(w *watch, l lane) {
 	due := w.due
 	p.attempts.Go(func() {
 		defer cancel()
-		r := p.attempt(ctx, w, due)
-		p.finish(w, l, r)
+		r, stated := p.attempt(ctx, w, due)
+		p.finish(w, l, r, stated)
 	})
 }
 
-// attempt makes one attempt. It reads only what never changes in w.
-func (p *Prober) attempt(ctx context.Context, w *watch, due time.Time) Result {
+// attempt makes one attempt and reports whether the endpoint said something of
+// itself. It reads only what never changes in w.
+func (p *Prober) attempt(ctx context.Context, w *watch, due time.Time) (r Result, stated bool) {
 	start := time.Now()
 	before := p.stall.stalled(start)
 	rep := w.check.probe.probe(ctx, w.address)
@@ -122,7 +123,8 @@ func (p *Prober) attempt(ctx context.Context, w *watch, due time.Time) Result {
 		Duration: took,
 		Code:     rep.code,
 		Detail:   rep.detail,
-	}
+		Agent:    rep.agent,
+	}, rep.stated
 }
 
 // excuse turns a failure into LATE if it may be our own: the attempt ended well
@@ -137,14 +139,14 @@ func excuse(rep report, took, stalled, timeout time.Duration) report {
 		stalled = took - timeout
 	}
 	if took > timeout+tolerance || rep.code.timedOut() && stalled > tolerance {
-		return report{LATE, fmt.Sprintf("not counted: %s, but this process stood still for %v", rep.detail, roundDuration(stalled))}
+		return report{code: LATE, detail: fmt.Sprintf("not counted: %s, but this process stood still for %v", rep.detail, roundDuration(stalled))}
 	}
 	return rep
 }
 
 // finish takes the result of an attempt on w into account and plans the next.
-func (p *Prober) finish(w *watch, l lane, r Result) {
-	if !p.record(w, l, r) {
+func (p *Prober) finish(w *watch, l lane, r Result, stated bool) {
+	if !p.record(w, l, &r, stated) {
 		return
 	}
 	if p.opts.OnResult != nil {
@@ -153,7 +155,7 @@ func (p *Prober) finish(w *watch, l lane, r Result) {
 }
 
 // record reports whether r counts: w is still watched and the prober runs.
-func (p *Prober) record(w *watch, l lane, r Result) bool {
+func (p *Prober) record(w *watch, l lane, r *Result, stated bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.lanes.leave(l)
@@ -162,18 +164,22 @@ func (p *Prober) record(w *watch, l lane, r Result) bool {
 		p.poke() // a place is free
 		return false
 	}
-	now := r.Start.Add(r.Duration)
-	w.remember(r, p.opts.History)
-	if r.Code.Outcome() == Inconclusive {
+	outcome, end := r.Code.Outcome(), r.Start.Add(r.Duration)
+	before, from := w.agent, w.verdict.State
+	if stated {
+		w.agent = r.Agent
+	}
+	r.Agent = w.agent
+	if outcome == Inconclusive {
 		w.inconclusive++
 	} else {
 		w.inconclusive = 0
 	}
-	from := w.verdict.State
-	if w.verdict.Step(r.Code.Outcome(), w.check.Rise, w.check.Fall, now) {
-		p.announce(w, from, r)
+	if w.verdict.Step(outcome, w.check.Rise, w.check.Fall, end) || before != w.agent {
+		p.announce(w, from, before, *r)
 	}
-	w.due = nextDue(w.check.Check, w.hash, w.verdict, r.Code.Outcome(), p.epoch, r.Start, now)
+	w.remember(*r, p.opts.History)
+	w.due = nextDue(w.check.Check, w.hash, w.verdict, outcome, p.epoch, r.Start, end)
 	p.timetable.add(w)
 	if p.timetable.first() == w || p.lanes.waiting[trusted].len()+p.lanes.waiting[suspect].len() > 0 {
 		p.poke()
@@ -181,13 +187,14 @@ func (p *Prober) record(w *watch, l lane, r Result) bool {
 	return true
 }
 
-// announce queues the change of w to its present state. The caller holds the lock.
-func (p *Prober) announce(w *watch, from State, r Result) {
+// announce queues the change of w from what it was before r. The caller holds
+// the lock.
+func (p *Prober) announce(w *watch, from State, before Agent, r Result) {
 	if w.news == nil {
-		w.news = &Transition{Target: w.target(), From: from}
+		w.news = &news{Transition: Transition{Target: w.target(), From: from}, before: before}
 		p.news.push(w)
 	}
-	w.news.To, w.news.At, w.news.Result = w.verdict.State, w.verdict.Since, r
+	w.news.To, w.news.At, w.news.Result = w.verdict.State, r.Start.Add(r.Duration), r
 	p.poke()
 }
 

@@ -45,7 +45,7 @@ func TestExcuse(t *testing.T) {
 		{"a local error stays one", SOCKERR, 90 * time.Second, 90 * time.Second, SOCKERR},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if got := excuse(report{tc.code, "no answer"}, tc.took, tc.stalled, timeout); got.code != tc.want {
+			if got := excuse(report{code: tc.code, detail: "no answer"}, tc.took, tc.stalled, timeout); got.code != tc.want {
 				t.Errorf("got %v %q, want %v", got.code, got.detail, tc.want)
 			}
 		})

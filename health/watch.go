@@ -22,6 +22,7 @@ type watch struct {
 
 	verdict      Verdict
 	inconclusive int      // inconclusive results in a row
+	agent        Agent    // what the endpoint last said of itself
 	history      []Result // ring once it is full
 	oldest       int      // index of the oldest result in history
 
@@ -29,8 +30,17 @@ type watch struct {
 	index   int                // place in the timetable; notQueued if it has none
 	cancel  context.CancelFunc // of the attempt under way; nil if there is none
 	removed bool
-	news    *Transition // not yet handed out; nil if there is none
+	news    *news // not yet handed out; nil if there is none
 }
+
+// news is a transition, with what the endpoint said of itself before it.
+type news struct {
+	Transition
+	before Agent
+}
+
+// empty reports whether everything came back to what it was.
+func (n *news) empty() bool { return n.From == n.To && n.before == n.Result.Agent }
 
 func (w *watch) target() Target { return Target{w.address, w.check.Check} }
 
