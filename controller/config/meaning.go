@@ -17,7 +17,7 @@ func (d *document) checkMeaning(c *Config) {
 		d.checkTimes(check)
 	}
 	d.checkPools(c)
-	d.addDefaultCheck(c)
+	c.addDefaultCheck()
 	d.checkServices(c)
 	d.checkGateways(c)
 }
@@ -118,7 +118,7 @@ func (d *document) checkMembers(at keyPath, members []Member) {
 }
 
 // addDefaultCheck makes the check real that pools mean when they name none.
-func (d *document) addDefaultCheck(c *Config) {
+func (c *Config) addDefaultCheck() {
 	if _, defined := c.Check(DefaultCheckName); defined {
 		return
 	}

@@ -1,0 +1,129 @@
+package config
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// write is the plainest file that means c: every setting, nothing derived.
+func write(c *Config) []string {
+	lines := []string{
+		"bridge: " + c.Bridge,
+		"run_dir: " + c.RunDir,
+		"zone: " + fmt.Sprint(c.Zone),
+		"miss: " + string(c.Miss),
+		"start_deadline: " + c.StartDeadline.String(),
+		"neighbour_refresh: " + c.NeighbourRefresh.String(),
+	}
+	if c.MAC.IsSet() {
+		lines = append(lines, "mac: "+c.MAC.String())
+	}
+	checks, pools, services := "checks:", "pools:", "services:"
+	for _, k := range c.Checks {
+		http := ""
+		if k.Type == CheckHTTP {
+			var status []string
+			for _, s := range k.Status {
+				status = append(status, fmt.Sprintf("%d-%d", s.Min, s.Max))
+			}
+			http = fmt.Sprintf("path: %s, method: %s, status: [%s], ", k.Path, k.Method, strings.Join(status, ", "))
+		}
+		checks += fmt.Sprintf("\n  %s: {type: %s, %sinterval: %v, fast: %v, down: %v, timeout: %v, rise: %d, fall: %d}",
+			k.Name, k.Type, http, k.Interval, k.Fast, k.Down, k.Timeout, k.Rise, k.Fall)
+	}
+	for _, p := range c.Pools {
+		pools += fmt.Sprintf("\n  %s:\n    id: %d\n    slots: %d\n    check: %s\n    from_ovsdb: %t\n    members:", p.Name, p.ID, p.Slots, p.Check, p.FromOVSDB)
+		for _, m := range p.Members {
+			via := ""
+			if m.Via.IsValid() {
+				via = ", via: " + m.Via.String()
+			}
+			pools += fmt.Sprintf("\n      %s: {address: %s, weight: %d%s}", m.Name, m.Address, m.Weight, via)
+		}
+	}
+	for _, s := range c.Services {
+		var addresses, ports []string
+		for _, a := range s.Addresses {
+			addresses = append(addresses, a.String())
+		}
+		for _, p := range s.Ports {
+			ports = append(ports, p.String())
+		}
+		services += fmt.Sprintf("\n  %s: {address: [%s], ports: [%s], pool: %s}", s.Name, strings.Join(addresses, ", "), strings.Join(ports, ", "), s.Pool)
+	}
+	return append(lines, checks, pools, services)
+}
+
+func names(t *rapid.T, label string, least int) []string {
+	name := rapid.StringMatching(`[a-zA-Z][a-zA-Z0-9._-]{0,5}`).Filter(func(s string) bool { return !strings.EqualFold(s, "null") })
+	return rapid.SliceOfNDistinct(name, least, 5, rapid.ID[string]).Draw(t, label)
+}
+
+// generate draws a Config that is valid, with lists in any order.
+func generate(t *rapid.T) *Config {
+	seconds := rapid.Map(rapid.IntRange(1, 3600), func(n int) time.Duration { return time.Duration(n) * time.Second })
+	c := Defaults()
+	c.Zone = rapid.Uint16Range(1, 65535).Draw(t, "zone")
+	c.Miss = rapid.SampledFrom([]Miss{MissNormal, MissDrop}).Draw(t, "miss")
+	c.StartDeadline = seconds.Draw(t, "start deadline")
+	c.NeighbourRefresh = seconds.Draw(t, "refresh")
+	c.MAC[0], c.MAC[5] = 2, rapid.Byte().Draw(t, "mac")
+	for _, name := range names(t, "checks", 1) {
+		k := Check{Name: name, Type: CheckTCP, Rise: rapid.IntRange(1, 100).Draw(t, "rise"), Fall: rapid.IntRange(1, 100).Draw(t, "fall")}
+		k.Timeout = rapid.Map(rapid.IntRange(1, 1000), func(n int) time.Duration { return time.Duration(n) * time.Millisecond }).Draw(t, "timeout")
+		k.Interval, k.Fast, k.Down = seconds.Draw(t, "interval"), seconds.Draw(t, "fast"), seconds.Draw(t, "down")
+		if rapid.Bool().Draw(t, "http") {
+			k.Type, k.Path, k.Method, k.Status = CheckHTTP, "/x", "HEAD", []StatusRange{{200, 204}}
+		}
+		c.Checks = append(c.Checks, k)
+	}
+	for i, name := range names(t, "pools", 1) {
+		p := Pool{Name: name, ID: uint16(i + 1), Slots: 64 << rapid.IntRange(0, 10).Draw(t, "slots"), Layout: LayoutV1, Mode: ModeNAT}
+		p.Check = rapid.SampledFrom(c.Checks).Draw(t, "check").Name
+		p.FromOVSDB = rapid.Bool().Draw(t, "from ovsdb")
+		for j, name := range names(t, "members", 1) {
+			m := Member{Name: name, Weight: rapid.Uint32Range(0, 65535).Draw(t, "weight")}
+			m.Address = netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 30, byte(i), byte(j)}), rapid.Uint16Range(1, 65535).Draw(t, "port"))
+			if rapid.Bool().Draw(t, "routed") {
+				m.Via = netip.AddrFrom4([4]byte{10, 40, 0, byte(j)})
+			}
+			p.Members = append(p.Members, m)
+		}
+		c.Pools = append(c.Pools, p)
+	}
+	for i, name := range names(t, "services", 0) {
+		s := Service{Name: name, Pool: rapid.SampledFrom(c.Pools).Draw(t, "pool").Name}
+		for _, b := range rapid.SliceOfNDistinct(rapid.Byte(), 1, 3, rapid.ID[byte]).Draw(t, "vips") {
+			s.Addresses = append(s.Addresses, netip.AddrFrom4([4]byte{10, 20, byte(i), b}))
+		}
+		for _, n := range rapid.SliceOfNDistinct(rapid.Uint16Range(1, 65535), 1, 3, rapid.ID[uint16]).Draw(t, "ports") {
+			s.Ports = append(s.Ports, Port{n, "tcp"})
+		}
+		c.Services = append(c.Services, s)
+	}
+	return c
+}
+
+// TestWriteAndRead: a Config that is written down is read back the same, and the
+// order of the file does not matter.
+func TestWriteAndRead(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := generate(t)
+		lines := rapid.Permutation(write(want)).Draw(t, "order")
+		text := strings.Join(lines, "\n") + "\n"
+		got, err := Parse("f", []byte(text))
+		if err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		want.addDefaultCheck()
+		want.sort()
+		if !got.Equal(want) {
+			t.Fatalf("got %+v\nwant %+v\n%s", got, want, text)
+		}
+	})
+}

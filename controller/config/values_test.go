@@ -1,0 +1,97 @@
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestValues: one value at a time, and a word of the message that refuses it;
+// an empty word means that the value is good.
+func TestValues(t *testing.T) {
+	const pool = "pools: {p: {id: 1, members: {m: 10.30.0.11:80}}}\n"
+	for _, x := range []struct{ text, refusal string }{
+		{"bridge: br_0.x-1", ""},
+		{"bridge: 100", ""},
+		{"bridge: ../x", "a bridge's name"},
+		{"run_dir: /", "absolute path"},
+		{"run_dir: /run/ovs///", ""},
+		{"ovsdb: unix:/run/db.sock", ""},
+		{"ovsdb: unix:/" + strings.Repeat("a", maxSocket), "at most 107 bytes"},
+		{"ovsdb: unix:run/db.sock", "absolute path"},
+		{"ovsdb: unix:/run//db.sock", "absolute path"},
+		{"ovsdb: tcp:[::1]:6640", ""},
+		{"ovsdb: tcp::6640", "write tcp:HOST:PORT"},
+		{"ovsdb: tcp:10.0.0.300:6640", "an address or a host name"},
+		{"ovsdb: tcp:a b:6640", "an address or a host name"},
+		{"ovsdb: tcp:127.0.0.1:06640", "a port is a number"},
+		{"ovsdb: tcp:" + strings.Repeat("a", 300) + ":1", "an address or a host name"},
+		{"ovsdb: ssl:127.0.0.1:6640", "write unix:PATH or tcp:HOST:PORT"},
+		{"openflow: {listen: 'tcp:127.0.0.1:6653'}", ""},
+		{"openflow: {listen: 'tcp:[::1]:6653'}", ""},
+		{"openflow: {listen: 'tcp:localhost:6653'}", "not a name"},
+		{"openflow: {listen: 'tcp:10.0.0.1:6653', insecure: true}", ""},
+		{"openflow: {listen: 'unix:/var/run/openvswitch/x.sock'}", ""},
+		{"openflow: {listen: 'unix:/var/run/openvswitch2/x.sock'}", "only dials sockets in its run directory"},
+		{"openflow: {mode: service, target: 'tcp:localhost:6653'}", ""},
+		{"openflow: {mode: servcie}", "not supported"},
+		{"api: {http: ':9290'}", ""},
+		{"api: {http: 'localhost:9290'}", ""},
+		{"api: {http: 'localhost:0'}", "a port is a number"},
+		{"mac: 02:00:5e:00:01:02", ""},
+		{"mac: 02:00:5e:00:01:02:03:04", "not a MAC address"},
+		{"zone: 65535", ""},
+		{"zone: 65536", "out of range"},
+		{"zone: 0x10", "not a whole number"},
+		{"zone: +5", "plainly"},
+		{"zone: {}", "is a mapping"},
+		{"gateways: 10.30.0.10/31", ""},
+		{"gateways: 10.30.0.1/32", "1 to 31"},
+		{"gateways: 10.30.0.1/0", "1 to 31"},
+		{"gateways: 'fe80::1/64'", "only IPv4"},
+		{"gateways: 127.0.0.1/8", "loopback"},
+		{"gateways: null", ""},
+		{"gateways: [~]", "has no value"},
+		{"gateways: [a: b]", "is a mapping"},
+		{"gateways:\n- a: b\n", "2:3: gateways[0]: is a mapping"},
+		{"start_deadline: 0s", ""},
+		{"start_deadline: -1s", "out of range"},
+		{"neighbour_refresh: 500ms", "out of range"},
+		{"checks: {c: {type: http, status: 204}}", ""},
+		{"checks: {c: {type: http, status: 99}}", "is not a status"},
+		{"checks: {c: {type: http, status: [[]]}}", "is a list"},
+		{"checks: {c: {type: http, host: '[2001:db8::1]:80'}}", ""},
+		{"checks: {c: {type: http, host: '::1'}}", ""},
+		{"checks: {c: {type: http, host: ':80'}}", "is not a host name"},
+		{"checks: {c: {type: http, method: POST}}", "not supported"},
+		{"checks: {c: {interval: 5ms}}", "out of range"},
+		{"checks: {c: {interval: 1s, down: 100ms}}", "timeout 500ms is longer than down, 100ms"},
+		{"checks: {c: {interval: 10ms}}", ""},
+		{"services: {s: {pool: p, address: 10.1.0.1, ports: 080}}", "leading zeros"},
+		{"services: {s: {pool: p, address: 10.1.0.1, ports: -80}}", "not a port"},
+		{"services: {s: {pool: p, address: 10.1.0.1, ports: [[80]]}}", "is a list"},
+		{"services: {s: {pool: p, address: '10.1.0.1:80', ports: 80}}", "without port"},
+		{"services: {s: {pool: p, address: '::ffff:10.1.0.1', ports: 80}}", "only IPv4"},
+		{"services: {s: {pool: p, address: 010.1.0.1, ports: 80}}", "is not an address"},
+		{"services: {s: {pool: P, address: 10.1.0.1, ports: 80}}", "did you mean p?"},
+	} {
+		_, err := Parse("f", []byte(x.text+"\n"+pool))
+		switch {
+		case x.refusal == "" && err != nil:
+			t.Errorf("%s\n\tis good, but: %v", x.text, err)
+		case x.refusal != "" && (err == nil || !strings.Contains(err.Error(), x.refusal)):
+			t.Errorf("%s\n\tgot %v, want ...%s...", x.text, err, x.refusal)
+		case x.refusal != "" && strings.Contains(err.Error(), "\n"):
+			t.Errorf("%s\n\tone mistake, more errors: %v", x.text, err)
+		}
+	}
+}
+
+func TestManyNamesInASuggestion(t *testing.T) {
+	var names []string
+	for _, r := range "abcdefghijklmnopqrstuvwxyz" {
+		names = append(names, strings.Repeat(string(r), 9))
+	}
+	if got := didYouMean("0", names); !strings.HasSuffix(got, "ooooooooo, ppppppppp, ...") {
+		t.Error(got)
+	}
+}
