@@ -3,95 +3,16 @@ package ovsdb_test
 import (
 	"context"
 	"errors"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"brlb/ovsdb"
+	"brlb/ovsdb/ovsdbtest"
 )
 
-const schemaFile = "/usr/share/openvswitch/vswitch.ovsschema"
-
-// server is a private ovsdb-server on a database of its own.
-type server struct {
-	t    testing.TB
-	dir  string
-	args []string
-	cmd  *exec.Cmd
-}
-
-// startServer runs ovsdb-server with an Open_vSwitch database that has its one
-// root row, or skips the test where Open vSwitch is not installed.
-func startServer(t testing.TB) *server {
+func dial(t testing.TB, s *ovsdbtest.Server) *ovsdb.Client {
 	t.Helper()
-	for _, tool := range []string{"ovsdb-server", "ovsdb-tool"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("needs Open vSwitch: %v", err)
-		}
-	}
-	if _, err := os.Stat(schemaFile); err != nil {
-		t.Skipf("needs the Open_vSwitch schema: %v", err)
-	}
-	// Not t.TempDir: the paths of unix sockets must be short.
-	dir, err := os.MkdirTemp("", "ovsdb")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	s := &server{t: t, dir: dir}
-	s.tool("create", s.path("conf.db"), schemaFile)
-	s.tool("transact", s.path("conf.db"), `["Open_vSwitch",{"op":"insert","table":"Open_vSwitch","row":{}}]`)
-	s.args = []string{s.path("conf.db"), "--remote=punix:" + s.path("db.sock"), "--unixctl=" + s.path("ctl"), "--no-chdir", "-vfile:off", "-vconsole:off", "-vsyslog:off"}
-	s.start()
-	t.Cleanup(s.stop)
-	return s
-}
-
-func (s *server) path(name string) string { return filepath.Join(s.dir, name) }
-
-func (s *server) endpoint() string { return "unix:" + s.path("db.sock") }
-
-func (s *server) tool(args ...string) {
-	s.t.Helper()
-	if out, err := exec.Command("ovsdb-tool", args...).CombinedOutput(); err != nil {
-		s.t.Fatalf("ovsdb-tool %q: %v: %s", args, err, out)
-	}
-}
-
-func (s *server) start() {
-	s.t.Helper()
-	s.cmd = exec.Command("ovsdb-server", s.args...)
-	if err := s.cmd.Start(); err != nil {
-		s.t.Fatal(err)
-	}
-	deadline := time.Now().Add(10 * time.Second)
-	for {
-		if _, err := os.Stat(s.path("db.sock")); err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			s.t.Fatal("ovsdb-server does not listen")
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-}
-
-// stop kills the server as a crash would.
-func (s *server) stop() {
-	if s.cmd == nil {
-		return
-	}
-	s.cmd.Process.Kill()
-	s.cmd.Wait()
-	s.cmd = nil
-	os.Remove(s.path("db.sock"))
-}
-
-func dial(t testing.TB, s *server) *ovsdb.Client {
-	t.Helper()
-	c, err := ovsdb.Dial(t.Context(), ovsdb.Config{Endpoints: []string{s.endpoint()}, MinBackoff: time.Millisecond})
+	c, err := ovsdb.Dial(t.Context(), ovsdb.Config{Endpoints: []string{s.Endpoint()}, MinBackoff: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +57,7 @@ var bridgeSpec = ovsdb.MonitorSpec{Tables: []ovsdb.TableSpec{
 }}
 
 func TestServerMonitorAndTransact(t *testing.T) {
-	srv := startServer(t)
+	srv := ovsdbtest.StartServer(t)
 	c := dial(t, srv)
 	rep, err := c.Monitor(t.Context(), bridgeSpec)
 	if err != nil {
@@ -206,9 +127,9 @@ func TestServerMonitorAndTransact(t *testing.T) {
 	if b := next(t, sub); b.Resync {
 		t.Error("unexpected resync")
 	}
-	srv.stop()
-	srv.tool("transact", srv.path("conf.db"), `["Open_vSwitch",{"op":"update","table":"Bridge","where":[["name","==","br0"]],"row":{"external_ids":["map",[["x","y"]]]}}]`)
-	srv.start()
+	srv.Kill()
+	srv.Tool("transact", srv.Database(), `["Open_vSwitch",{"op":"update","table":"Bridge","where":[["name","==","br0"]],"row":{"external_ids":["map",[["x","y"]]]}}]`)
+	srv.Start()
 	for {
 		b := next(t, sub)
 		if !b.Resync {
@@ -230,7 +151,7 @@ func TestServerMonitorAndTransact(t *testing.T) {
 }
 
 func TestServerLocks(t *testing.T) {
-	srv := startServer(t)
+	srv := ovsdbtest.StartServer(t)
 	c1, c2 := dial(t, srv), dial(t, srv)
 	wait := func(l *ovsdb.Lock, reason ovsdb.LockReason) {
 		t.Helper()
@@ -267,9 +188,9 @@ func TestServerLocks(t *testing.T) {
 	}
 	c2.Close()
 	wait(l1, ovsdb.LockAcquired)
-	srv.stop()
+	srv.Kill()
 	wait(l1, ovsdb.LockLost)
-	srv.start()
+	srv.Start()
 	wait(l1, ovsdb.LockAcquired)
 	if err := l1.Release(t.Context()); err != nil {
 		t.Fatal(err)

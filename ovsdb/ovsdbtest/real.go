@@ -1,0 +1,164 @@
+// Package ovsdbtest has what tests of OVSDB clients need: a scripted server that
+// misbehaves byte by byte ([Listen]), and private instances of the real
+// ovsdb-server and ovs-vswitchd ([StartServer], [StartSwitch]) that touch
+// nothing of the host's Open vSwitch.
+package ovsdbtest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// SchemaFile is where Debian's packages put the Open_vSwitch schema.
+const SchemaFile = "/usr/share/openvswitch/vswitch.ovsschema"
+
+// startTimeout bounds how long a daemon may take to listen.
+const startTimeout = 20 * time.Second
+
+// Server is a private ovsdb-server with one Open_vSwitch database that holds
+// its root row. It is killed when the test ends.
+type Server struct {
+	// Dir is its run directory, with a short path: those of unix sockets must
+	// be.
+	Dir string
+	t   testing.TB
+	cmd *exec.Cmd
+}
+
+// StartServer runs an ovsdb-server, or skips the test where there is none.
+func StartServer(t testing.TB) *Server {
+	t.Helper()
+	need(t, "ovsdb-server", "ovsdb-tool")
+	if _, err := os.Stat(SchemaFile); err != nil {
+		t.Skipf("needs the Open_vSwitch schema: %v", err)
+	}
+	dir, err := os.MkdirTemp("", "ovs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	s := &Server{Dir: dir, t: t}
+	s.Tool("create", s.Database(), SchemaFile)
+	s.Tool("transact", s.Database(), `["Open_vSwitch",{"op":"insert","table":"Open_vSwitch","row":{}}]`)
+	s.Start()
+	t.Cleanup(s.Kill)
+	return s
+}
+
+func need(t testing.TB, tools ...string) {
+	t.Helper()
+	for _, tool := range tools {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("needs Open vSwitch: %v", err)
+		}
+	}
+}
+
+// Database returns the path of the database's file.
+func (s *Server) Database() string { return filepath.Join(s.Dir, "conf.db") }
+
+// Socket returns the path of the server's socket.
+func (s *Server) Socket() string { return filepath.Join(s.Dir, "db.sock") }
+
+// Endpoint returns the server's address in the notation of ovs-vsctl --db.
+func (s *Server) Endpoint() string { return "unix:" + s.Socket() }
+
+// Tool runs ovsdb-tool, which can change the database while the server is not
+// running.
+func (s *Server) Tool(args ...string) {
+	s.t.Helper()
+	run(s.t, s.Dir, "ovsdb-tool", args...)
+}
+
+// Vsctl runs ovs-vsctl on the server, without waiting for ovs-vswitchd, and
+// returns its output.
+func (s *Server) Vsctl(args ...string) string {
+	s.t.Helper()
+	need(s.t, "ovs-vsctl")
+	return run(s.t, s.Dir, "ovs-vsctl", append([]string{"--no-wait", "--db=" + s.Endpoint()}, args...)...)
+}
+
+// Start runs the server again after Kill, on the same database.
+func (s *Server) Start() {
+	s.t.Helper()
+	s.cmd = daemon(s.t, s.Dir, "ovsdb-server", s.Database(), "--remote=p"+s.Endpoint())
+	waitFor(s.t, s.Socket())
+}
+
+// Kill ends the server as a crash would. It may be called when it is not
+// running.
+func (s *Server) Kill() {
+	kill(s.cmd)
+	s.cmd = nil
+	os.Remove(s.Socket())
+}
+
+// Switch is a private ovs-vswitchd on a Server, with dummy datapaths: it
+// configures bridges and ports of type "dummy" without touching the kernel.
+type Switch struct {
+	*Server
+	vswitchd *exec.Cmd
+}
+
+// StartSwitch runs an ovs-vswitchd with an ovsdb-server of its own, or skips the
+// test where there is none.
+func StartSwitch(t testing.TB) *Switch {
+	t.Helper()
+	need(t, "ovs-vswitchd")
+	s := &Switch{Server: StartServer(t)}
+	s.vswitchd = daemon(t, s.Dir, "ovs-vswitchd", s.Endpoint(), "--enable-dummy=override", "--disable-system")
+	t.Cleanup(func() { kill(s.vswitchd) })
+	waitFor(t, filepath.Join(s.Dir, fmt.Sprintf("ovs-vswitchd.%d.ctl", s.vswitchd.Process.Pid)))
+	return s
+}
+
+// daemon starts a program of Open vSwitch with dir for all of its files.
+func daemon(t testing.TB, dir, name string, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(name, append(args, "--pidfile", "--no-chdir", "-vfile:off", "-vconsole:off", "-vsyslog:off")...)
+	cmd.Env = environment(dir)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return cmd
+}
+
+func environment(dir string) []string {
+	return append(os.Environ(), "OVS_RUNDIR="+dir, "OVS_LOGDIR="+dir, "OVS_DBDIR="+dir, "OVS_SYSCONFDIR="+dir)
+}
+
+func run(t testing.TB, dir, name string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(name, args...)
+	cmd.Env = environment(dir)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %s: %v: %s", name, strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+func waitFor(t testing.TB, path string) {
+	t.Helper()
+	for deadline := time.Now().Add(startTimeout); ; time.Sleep(2 * time.Millisecond) {
+		if _, err := os.Stat(path); err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s did not appear", path)
+		}
+	}
+}
+
+func kill(cmd *exec.Cmd) {
+	if cmd == nil {
+		return
+	}
+	cmd.Process.Kill()
+	cmd.Wait() // says that it was killed
+}
