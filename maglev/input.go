@@ -55,6 +55,14 @@ type Input struct {
 	// quota while it owns at least one; 0 for none. See docs/layouts.md for
 	// what 1 spares.
 	Slack uint8
+
+	// Previous is the table that sticky repairs: the one that the switch has.
+	// Without one, or with one without slots, sticky builds v2's table.
+	Previous *Table
+
+	// Pins fix slots to members after the layout has done its work. They are
+	// part of the table, hence of its digest.
+	Pins []Pin
 }
 
 // ErrNoMembers means that no member has a weight above 0, so there is no

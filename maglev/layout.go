@@ -27,18 +27,30 @@ type Layout interface {
 	Build(in Input, t *Table) error
 }
 
-// Names lists the layouts that [ByName] knows.
+// Names lists the layouts that [ByName] knows, the default for new pools
+// first.
 func Names() []string {
-	return []string{"v1", "v2"}
+	return []string{"v2", "v1", "sticky", "rendezvous", "ring", "chash"}
 }
 
 // ByName returns a new layout with its own scratch memory.
 func ByName(name string) (Layout, error) {
+	var layout Layout
 	switch name {
 	case "v1":
-		return new(v1), nil
+		layout = new(v1)
 	case "v2":
-		return new(v2), nil
+		layout = new(v2)
+	case "sticky":
+		layout = new(sticky)
+	case "rendezvous":
+		layout = new(rendezvous)
+	case "ring":
+		layout = new(ring)
+	case "chash":
+		layout = new(chash)
+	default:
+		return nil, fmt.Errorf("unknown layout %.40q: choose one of %s", name, strings.Join(Names(), ", "))
 	}
-	return nil, fmt.Errorf("unknown layout %.40q: choose one of %s", name, strings.Join(Names(), ", "))
+	return &pinning{Layout: layout}, nil
 }

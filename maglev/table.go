@@ -1,6 +1,7 @@
 package maglev
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
@@ -61,6 +62,41 @@ func (t *Table) Clone() *Table {
 	return &c
 }
 
+// NewTable makes a table from the owners' keys, slot by slot, "" for a slot
+// without an owner: a table that a switch was found to hold. members gives the
+// weights; an owner that it lacks is added with weight 0. version says which
+// layout is thought to have built it.
+func NewTable(version string, pool uint16, members []Member, owners []string) (*Table, error) {
+	if err := CheckSlots(pool, len(owners)); err != nil {
+		return nil, err
+	}
+	t := &Table{Version: version, Pool: pool, Members: slices.Clone(members)}
+	known := make(map[string]bool, len(members))
+	for _, m := range members {
+		known[m.Key] = true
+	}
+	for _, key := range owners {
+		if key != "" && !known[key] {
+			known[key] = true
+			t.Members = append(t.Members, Member{Key: key})
+		}
+	}
+	var s sorter
+	sorted, err := s.sorted(pool, t.Members)
+	if err != nil {
+		return nil, err
+	}
+	t.Members = sorted
+	for _, key := range owners {
+		owner := uint16(NoOwner)
+		if i, found := t.find(key); found {
+			owner = uint16(i)
+		}
+		t.Owner = append(t.Owner, owner)
+	}
+	return t, nil
+}
+
 // Digest is the [Digest] of the table, "" when there is no layout.
 func (t *Table) Digest() string {
 	if len(t.Owner) == 0 {
@@ -97,6 +133,13 @@ func Digest(version string, pool uint16, owners []string) string {
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:8])
+}
+
+// find returns the index of a key among the members.
+func (t *Table) find(key string) (int, bool) {
+	return slices.BinarySearchFunc(t.Members, key, func(m Member, key string) int {
+		return cmp.Compare(m.Key, key)
+	})
 }
 
 // reset makes t the table without slots and keeps its memory.
