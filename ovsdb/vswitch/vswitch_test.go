@@ -1,0 +1,192 @@
+package vswitch_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"brlb/ovsdb"
+	"brlb/ovsdb/ovsdbtest"
+	"brlb/ovsdb/vswitch"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func open(t *testing.T, s *ovsdbtest.Server) (*ovsdb.Client, *ovsdb.Replica) {
+	t.Helper()
+	c, err := ovsdb.Dial(t.Context(), ovsdb.Config{Endpoints: []string{s.Endpoint()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	rep, err := c.Monitor(t.Context(), vswitch.Monitor())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, rep
+}
+
+func apply(t *testing.T, c *ovsdb.Client, p vswitch.Plan, err error) {
+	t.Helper()
+	if err == nil {
+		err = p.Apply(t.Context(), c)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSetController(t *testing.T) {
+	srv := ovsdbtest.StartServer(t)
+	srv.Vsctl("add-br", "br-lb", "--", "set-controller", "br-lb", "tcp:192.0.2.1:6653", "--", "set", "bridge", "br-lb", "protocols=OpenFlow13")
+	srv.Vsctl("add-br", "br1")
+	c, rep := open(t, srv)
+	view := func() vswitch.View { return vswitch.View{Snapshot: rep.Snapshot()} }
+	cfg := vswitch.ControllerConfig{Target: "unix:brlb.sock", InactivityProbe: 5 * time.Second, MaxBackoff: time.Second, ExternalIDs: map[string]string{"owner": "brlb"}}
+
+	stale := view()
+	p, err := stale.SetController("br-lb", cfg)
+	apply(t, c, p, err)
+	if got := strings.Join(p.Changes, "\n"); got != `fail_mode of bridge br-lb: not set -> secure, so that its flows stay when the controller is away
+protocols of bridge br-lb: OpenFlow14 added to OpenFlow13
+controller unix:brlb.sock added to bridge br-lb` {
+		t.Errorf("changes:\n%s", got)
+	}
+	br, _ := view().Bridge("br-lb")
+	if br.FailMode != vswitch.FailModeSecure || strings.Join(br.Protocols, " ") != "OpenFlow13 OpenFlow14" {
+		t.Errorf("bridge: %+v", br)
+	}
+	cs := view().Controllers(br)
+	if len(cs) != 2 {
+		t.Fatalf("controllers: %+v", cs)
+	}
+	for _, ctl := range cs {
+		if ctl.Target == "unix:brlb.sock" && (ctl.ConnectionMode != "out-of-band" || *ctl.InactivityProbe != 5*time.Second || *ctl.MaxBackoff != time.Second || ctl.ExternalIDs["owner"] != "brlb") {
+			t.Errorf("controller: %+v", ctl)
+		}
+	}
+
+	// Once is enough.
+	if p, err := view().SetController("br-lb", cfg); err != nil || !p.Empty() || p.Ops() != nil {
+		t.Errorf("again: %v, %v", p.Changes, err)
+	}
+	// A plan from a view that is no longer true is refused.
+	p, err = stale.SetController("br-lb", cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Apply(t.Context(), c); !errors.Is(err, vswitch.ErrChanged) || ovsdb.OutcomeOf(err) != ovsdb.Refused {
+		t.Errorf("stale plan: %v", err)
+	}
+	// What others change in our row is set right.
+	srv.Vsctl("set", "controller", cs[0].UUID.String(), "connection_mode=in-band", "--", "set", "controller", cs[1].UUID.String(), "connection_mode=in-band")
+	err = rep.Wait(t.Context(), func(s *ovsdb.Snapshot) bool {
+		for _, ctl := range (vswitch.View{Snapshot: s}).Controllers(br) {
+			if ctl.ConnectionMode != "in-band" {
+				return false
+			}
+		}
+		return true
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.InactivityProbe = 0 // leave it
+	cfg.ExternalIDs = map[string]string{"owner": "me", "more": "x"}
+	p, err = view().SetController("br-lb", cfg)
+	apply(t, c, p, err)
+	if got := strings.Join(p.Changes, "\n"); got != `connection_mode of controller unix:brlb.sock of bridge br-lb: "in-band" -> "out-of-band"
+external_ids of controller unix:brlb.sock of bridge br-lb: more="x", owner="me" (was "brlb")` {
+		t.Errorf("changes:\n%s", got)
+	}
+	// The first controller of a bridge costs its flows, and the plan says so.
+	p, err = view().SetController("br1", cfg)
+	apply(t, c, p, err)
+	if got := strings.Join(p.Changes, "\n"); !strings.Contains(got, "removes all flows") || strings.Contains(got, "protocols") {
+		t.Errorf("changes:\n%s", got)
+	}
+	if _, err := view().SetController("nope", cfg); err == nil || !strings.Contains(err.Error(), "add-br nope") {
+		t.Errorf("no bridge: %v", err)
+	}
+}
+
+func TestSetBridgeExternalIDs(t *testing.T) {
+	srv := ovsdbtest.StartServer(t)
+	srv.Vsctl("add-br", "br-lb", "--", "br-set-external-id", "br-lb", "other", "kept", "--", "br-set-external-id", "br-lb", "a", "1")
+	c, rep := open(t, srv)
+	set := func(want string, set map[string]string, remove ...string) {
+		t.Helper()
+		p, err := vswitch.View{Snapshot: rep.Snapshot()}.SetBridgeExternalIDs("br-lb", set, remove)
+		apply(t, c, p, err)
+		br, _ := vswitch.View{Snapshot: rep.Snapshot()}.Bridge("br-lb")
+		if got := ovsdb.StringMap(br.ExternalIDs).String(); got != want {
+			t.Errorf("got %s, want %s (%v)", got, want, p.Changes)
+		}
+	}
+	set(`{"a"="2", "b"="3", "other"="kept"}`, map[string]string{"a": "2", "b": "3"})
+	set(`{"b"="", "other"="kept"}`, map[string]string{"b": ""}, "a", "absent")
+	set(`{"b"="", "other"="kept"}`, nil)
+}
+
+func TestRealSwitch(t *testing.T) {
+	sw := ovsdbtest.StartSwitch(t)
+	c, rep := open(t, sw.Server)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	until := func(holds func(vswitch.View) bool) {
+		t.Helper()
+		if err := rep.Wait(ctx, func(s *ovsdb.Snapshot) bool { return holds(vswitch.View{Snapshot: s}) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sw.Vsctl("add-br", "br-lb", "--", "set", "bridge", "br-lb", "datapath_type=dummy",
+		"--", "add-port", "br-lb", "p1", "--", "set", "interface", "p1", "type=dummy", "ofport_request=7",
+		"--", "add-port", "br-lb", "bad", "--", "set", "interface", "bad", "type=no-such-type",
+		"--", "set", "port", "p1", "tag=9")
+	until(func(v vswitch.View) bool {
+		p1, _ := v.InterfaceByName("p1")
+		bad, _ := v.InterfaceByName("bad")
+		n, ok := p1.OFPort.Number()
+		return ok && n == 7 && p1.AdminState != vswitch.StateUnknown && p1.LinkState != vswitch.StateUnknown && p1.MACInUse != "" && bad.Error != ""
+	})
+	v := vswitch.View{Snapshot: rep.Snapshot()}
+	br, _ := v.Bridge("br-lb")
+	if n := len(v.BridgeInterfaces(br)); n != 3 || len(br.DatapathID) != 16 || br.DatapathType != "dummy" {
+		t.Errorf("%d interfaces on %+v", n, br)
+	}
+	if p, _ := v.PortByName("p1"); !p.Tag.Set || p.Tag.ID != 9 {
+		t.Errorf("port: %+v", p)
+	}
+	if bad, _ := v.InterfaceByName("bad"); !bad.OFPort.Failed() && bad.OFPort.String() != "not assigned" {
+		t.Errorf("interface that cannot be: %+v", bad)
+	}
+	p, err := v.SetController("br-lb", vswitch.ControllerConfig{Target: "unix:" + sw.Dir + "/nobody.sock"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.ApplyAndWait(ctx, c, rep); err != nil {
+		t.Fatal(err)
+	}
+	root, _ := vswitch.View{Snapshot: rep.Snapshot()}.Root()
+	if root.CurCfg < 1 {
+		t.Errorf("cur_cfg is %d", root.CurCfg)
+	}
+	// Ephemeral columns vanish with ovsdb-server, and come back.
+	sw.Kill()
+	sw.Start()
+	until(func(v vswitch.View) bool {
+		i, _ := v.InterfaceByName("p1")
+		return i.LinkState == vswitch.StateUnknown
+	})
+	if i, _ := (vswitch.View{Snapshot: rep.Snapshot()}).InterfaceByName("p1"); i.OFPort.String() != "7" {
+		t.Errorf("ofport %v did not survive", i.OFPort)
+	}
+	until(func(v vswitch.View) bool {
+		i, _ := v.InterfaceByName("p1")
+		return i.LinkState != vswitch.StateUnknown
+	})
+}
