@@ -1,0 +1,315 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"brlb/controller/pipeline"
+	"brlb/openflow"
+	"brlb/openflow/session"
+)
+
+// Options say which bridge and how to reach it.
+type Options struct {
+	Bridge  string
+	Listen  string // unix:PATH or tcp:ADDRESS:PORT: the switch dials; empty: brlb dials Dial
+	Dial    string // unix:PATH or tcp:HOST:PORT
+	Refresh time.Duration
+	Logger  *slog.Logger
+	Emit    func(Event) // called from Bridge's goroutines, in order; may block
+}
+
+// Bridge holds at most one session at a time. Create it with New.
+type Bridge struct {
+	opts  Options
+	wants chan wants // newest wish of the owner; a mailbox of one
+
+	// exchange is held while a bundle is applied, and while flows are read and
+	// told of: what is told was never true before a bundle that ended earlier.
+	exchange sync.Mutex
+
+	mu       sync.Mutex
+	number   uint64 // of the newest session
+	current  *session.Session
+	counters session.Counters // of past sessions
+	resent   uint64
+}
+
+// wants is what the owner wants of next hops.
+type wants struct {
+	hops     []netip.Addr
+	mac      openflow.MAC
+	zone     uint16
+	gateways []netip.Prefix
+	refresh  time.Duration
+}
+
+// ErrNotConnected is returned when there is no session, or not the one that a
+// plan was made for. Nothing was sent.
+var ErrNotConnected = errors.New("no OpenFlow session with the switch; nothing was sent")
+
+const (
+	handshakeTimeout = 10 * time.Second
+	silence          = 2 * time.Second // echo after that, give up after as long again
+	requestTimeout   = 5 * time.Second
+)
+
+// New returns a bridge that is not connected yet; Run connects it.
+func New(opts Options) *Bridge {
+	return &Bridge{opts: opts, wants: make(chan wants, 1)}
+}
+
+// Run keeps a session until ctx ends. It fails only if it cannot listen.
+func (b *Bridge) Run(ctx context.Context) error {
+	if b.opts.Listen != "" {
+		return b.listen(ctx)
+	}
+	return b.dial(ctx)
+}
+
+// listen serves the connections that the switch makes. A newer connection
+// replaces an older one: the switch has given that one up.
+func (b *Bridge) listen(ctx context.Context) error {
+	listener, err := listenSocket(b.opts.Listen)
+	if err != nil {
+		return err
+	}
+	context.AfterFunc(ctx, func() { listener.Close() })
+	var serving sync.WaitGroup
+	defer serving.Wait()
+	stop := func() {}
+	for {
+		conn, err := listener.Accept()
+		if ctx.Err() != nil {
+			stop()
+			return ctx.Err()
+		}
+		if err != nil {
+			b.opts.Logger.Warn("accept failed", "listen", b.opts.Listen, "err", err)
+			if !sleep(ctx, time.Second) {
+				stop()
+				return ctx.Err()
+			}
+			continue
+		}
+		stop()
+		serving.Wait()
+		sctx, cancel := context.WithCancel(ctx)
+		stop = cancel
+		serving.Go(func() {
+			defer cancel()
+			if err := b.serve(sctx, conn); err != nil && sctx.Err() == nil {
+				b.opts.Logger.Warn("OpenFlow session ended", "bridge", b.opts.Bridge, "err", err)
+			}
+		})
+	}
+}
+
+// dial makes connections to the switch, with backoff.
+func (b *Bridge) dial(ctx context.Context) error {
+	backoff := session.Backoff{Min: 100 * time.Millisecond, Max: 8 * time.Second, Healthy: 30 * time.Second}
+	network, address := splitTarget(b.opts.Dial)
+	for {
+		start := time.Now()
+		conn, err := (&net.Dialer{Timeout: handshakeTimeout}).DialContext(ctx, network, address)
+		if err == nil {
+			err = b.serve(ctx, conn)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		b.opts.Emit(Refused{Err: err})
+		b.opts.Logger.Warn("OpenFlow session ended", "bridge", b.opts.Bridge, "switch", b.opts.Dial, "err", err)
+		if !sleep(ctx, backoff.Next(time.Since(start), rand.Float64())) {
+			return ctx.Err()
+		}
+	}
+}
+
+// Apply sends the messages of a plan in one bundle, if the session that the
+// plan was made for still stands.
+func (b *Bridge) Apply(ctx context.Context, number uint64, mods []openflow.Message) session.BundleResult {
+	s := b.session(number)
+	if s == nil {
+		return session.BundleResult{Outcome: session.Unknown, Err: ErrNotConnected}
+	}
+	b.exchange.Lock()
+	defer b.exchange.Unlock()
+	return s.Bundle(ctx, mods)
+}
+
+// Reread reads brlb's own flows and tells the owner (FlowsRead).
+func (b *Bridge) Reread(ctx context.Context) error {
+	b.mu.Lock()
+	s, number := b.current, b.number
+	b.mu.Unlock()
+	if s == nil {
+		return ErrNotConnected
+	}
+	return b.reread(ctx, s, number)
+}
+
+func (b *Bridge) reread(ctx context.Context, s *session.Session, number uint64) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	b.exchange.Lock()
+	defer b.exchange.Unlock()
+	flows, err := readFlows(ctx, s, false)
+	if err != nil {
+		return err
+	}
+	b.opts.Emit(FlowsRead{Session: number, Flows: flows})
+	return nil
+}
+
+// Flows reads brlb's own flows, or all flows, from the switch.
+func (b *Bridge) Flows(ctx context.Context, all bool) ([]openflow.FlowStats, error) {
+	s := b.session(0)
+	if s == nil {
+		return nil, ErrNotConnected
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	return readFlows(ctx, s, all)
+}
+
+// Announce tells the networks of the bridge that brlb has these addresses, by
+// gratuitous ARP.
+func (b *Bridge) Announce(ctx context.Context, mac openflow.MAC, addrs []netip.Addr) error {
+	s := b.session(0)
+	if s == nil {
+		return ErrNotConnected
+	}
+	for _, addr := range addrs {
+		if err := s.Send(ctx, packetOut(arpAnnounce(mac, addr))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Want says for which next hops to ask, and with which addresses of brlb's
+// own. It never blocks; the newest wish holds.
+func (b *Bridge) Want(hops []netip.Addr, mac openflow.MAC, zone uint16, gateways []netip.Prefix, refresh time.Duration) {
+	w := wants{hops: hops, mac: mac, zone: zone, gateways: gateways, refresh: refresh}
+	for {
+		select {
+		case b.wants <- w:
+			return
+		default:
+		}
+		select {
+		case <-b.wants:
+		default:
+		}
+	}
+}
+
+// Counters returns message counts over all sessions, the number of sessions,
+// and how many packets were put back on their way.
+func (b *Bridge) Counters() (c session.Counters, sessions, resent uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c = b.counters
+	if b.current != nil {
+		c = addCounters(c, b.current.Counters())
+	}
+	return c, b.number, b.resent
+}
+
+// session returns the session that stands, if its number is the one asked for
+// (0: any).
+func (b *Bridge) session(number uint64) *session.Session {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if number != 0 && number != b.number {
+		return nil
+	}
+	return b.current
+}
+
+func readFlows(ctx context.Context, s *session.Session, all bool) ([]openflow.FlowStats, error) {
+	request := openflow.AllFlows()
+	if !all {
+		request.Cookie, request.CookieMask = pipeline.Cookie(0, 0, 0), pipeline.CookieMask
+	}
+	flows, err := s.Flows(ctx, openflow.FlowStatsRequest(request))
+	if err != nil {
+		return nil, fmt.Errorf("read flows: %w", err)
+	}
+	return flows, nil
+}
+
+func packetOut(frame []byte) *openflow.PacketOut {
+	return &openflow.PacketOut{
+		BufferID: openflow.NoBuffer, InPort: openflow.PortController,
+		Actions: []openflow.Action{openflow.Output{Port: openflow.PortNormal}}, Data: frame,
+	}
+}
+
+// splitTarget splits unix:PATH and tcp:HOST:PORT.
+func splitTarget(target string) (network, address string) {
+	network, address, _ = strings.Cut(target, ":")
+	return network, address
+}
+
+// listenSocket listens on unix:PATH or tcp:ADDRESS:PORT. A unix socket that
+// nobody listens on any more is replaced.
+func listenSocket(target string) (net.Listener, error) {
+	network, address := splitTarget(target)
+	if network == "unix" {
+		if conn, err := net.DialTimeout(network, address, time.Second); err == nil {
+			conn.Close()
+			return nil, fmt.Errorf("listen on %s: another process answers there; is a second brlb running?", target)
+		}
+		if err := os.Remove(address); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, fmt.Errorf("listen on %s: remove the old socket: %w", target, err)
+		}
+	}
+	listener, err := net.Listen(network, address)
+	if err != nil {
+		return nil, fmt.Errorf("listen for the switch on %s: %w", target, err)
+	}
+	return listener, nil
+}
+
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+func addCounters(a, c session.Counters) session.Counters {
+	a.Sent, a.Received = addByType(a.Sent, c.Sent), addByType(a.Received, c.Received)
+	a.FlowModsSent += c.FlowModsSent
+	a.OctetsSent += c.OctetsSent
+	a.OctetsReceived += c.OctetsReceived
+	a.EventsDropped += c.EventsDropped
+	a.UnknownReplies += c.UnknownReplies
+	return a
+}
+
+func addByType(a, b map[openflow.Type]uint64) map[openflow.Type]uint64 {
+	sum := make(map[openflow.Type]uint64, len(a))
+	for t, n := range a {
+		sum[t] = n
+	}
+	for t, n := range b {
+		sum[t] += n
+	}
+	return sum
+}

@@ -1,0 +1,342 @@
+package bridge
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"time"
+
+	"brlb/controller/pipeline"
+	"brlb/controller/state"
+	"brlb/openflow"
+	"brlb/openflow/session"
+)
+
+// How brlb notices changes that others make to its flows. A switch from 3.0 on
+// tells; the look now and then is for what it may not have told, and for older
+// switches.
+const (
+	settleDrift   = 10 * time.Millisecond // several changes at once are read once
+	auditWatched  = 60 * time.Second
+	auditOnlyLook = 2 * time.Second
+)
+
+// missSendLen makes the switch send packets whole; non-zero, it also makes a
+// service connection receive asynchronous messages at all.
+const missSendLen = openflow.MaxLenAll
+
+// serving is one session in the hands of its goroutine.
+type serving struct {
+	bridge     *Bridge
+	session    *session.Session
+	number     uint64
+	wants      wants
+	neighbours *Neighbours
+	ports      map[openflow.PortNo]state.Port
+	watched    bool
+}
+
+// serve runs one session from handshake to end. It returns why it ended.
+func (b *Bridge) serve(ctx context.Context, conn net.Conn) error {
+	peer := conn.RemoteAddr().String()
+	b.opts.Emit(Connecting{Peer: peer})
+	hctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
+	defer cancel()
+	s, err := session.Open(hctx, conn, session.Options{Idle: silence})
+	if err != nil {
+		b.opts.Emit(Refused{Err: err})
+		return err
+	}
+	defer s.Close()
+	v := &serving{bridge: b, session: s, neighbours: NewNeighbours(b.opts.Refresh), ports: map[openflow.PortNo]state.Port{}}
+	connected, err := v.inventory(hctx)
+	if err != nil {
+		b.opts.Emit(Refused{Err: err})
+		return err
+	}
+	b.mu.Lock()
+	b.number++
+	b.current = s
+	v.number = b.number
+	b.mu.Unlock()
+	connected.Session = v.number
+	b.opts.Emit(connected)
+	err = v.loop(ctx)
+	b.mu.Lock()
+	b.current = nil
+	b.counters = addCounters(b.counters, s.Counters())
+	b.mu.Unlock()
+	b.opts.Emit(Disconnected{Err: err})
+	return err
+}
+
+// inventory takes the lead of the switch and reads what it holds; it changes
+// no flow.
+func (v *serving) inventory(ctx context.Context) (Connected, error) {
+	s := v.session
+	c := Connected{DatapathID: s.Features().DatapathID}
+	desc := s.Desc()
+	c.Description = fmt.Sprintf("%s %s", desc.Hardware, desc.Software)
+	if err := v.readPorts(ctx); err != nil {
+		return c, err
+	}
+	if local := v.ports[openflow.PortLocal]; local.Name != v.bridge.opts.Bridge {
+		return c, fmt.Errorf("the switch that connected is bridge %.40q, not %q: check which bridge names brlb as its controller", local.Name, v.bridge.opts.Bridge)
+	}
+	if err := s.Send(ctx, &openflow.SetConfig{SwitchConfig: openflow.SwitchConfig{MissSendLen: missSendLen}}); err != nil {
+		return c, fmt.Errorf("set config: %w", err)
+	}
+	if _, err := s.TakeRole(ctx, openflow.RoleMaster); err != nil {
+		return c, fmt.Errorf("become master: %w", err)
+	}
+	// Watch before reading, so that no change falls between the two.
+	if err := v.watch(ctx); err != nil {
+		return c, err
+	}
+	var err error
+	c.Flows, err = readFlows(ctx, s, false)
+	c.Ports, c.Watched = v.portList(), v.watched
+	return c, err
+}
+
+// watch asks the switch to tell of changes to the tables that brlb uses.
+func (v *serving) watch(ctx context.Context) error {
+	if major, _, ok := v.session.SoftwareVersion(); !ok || major < 3 {
+		return nil
+	}
+	var request openflow.FlowMonitorRequest
+	for i, table := range pipeline.Tables() {
+		request = append(request, openflow.FlowMonitor{
+			ID: uint32(i + 1), OutPort: openflow.PortAny, OutGroup: openflow.GroupAny, Table: table,
+			Flags: openflow.MonitorAdd | openflow.MonitorRemoved | openflow.MonitorModify,
+		})
+	}
+	if err := v.session.Monitor(ctx, request, func(openflow.FlowMonitorReply) error { return nil }); err != nil {
+		return fmt.Errorf("watch flows: %w", err)
+	}
+	v.watched = true
+	return nil
+}
+
+func (v *serving) readPorts(ctx context.Context) error {
+	ports := map[openflow.PortNo]state.Port{}
+	err := v.session.Multipart(ctx, openflow.PortDescRequest{}, func(part openflow.MultipartReplyBody) error {
+		list, _ := part.(openflow.PortDescReply)
+		for i := range list {
+			ports[list[i].No] = port(&list[i])
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("read ports: %w", err)
+	}
+	v.ports = ports
+	return nil
+}
+
+func port(p *openflow.Port) state.Port {
+	return state.Port{
+		Number: uint32(p.No), Name: p.Name,
+		Live: p.IsLive() && p.Config&openflow.PortDown == 0,
+	}
+}
+
+func (v *serving) portList() []state.Port {
+	list := make([]state.Port, 0, len(v.ports))
+	for _, p := range v.ports {
+		list = append(list, p)
+	}
+	slices.SortFunc(list, func(a, b state.Port) int { return int(int64(a.Number) - int64(b.Number)) })
+	return list
+}
+
+// loop handles what the switch says and what time brings until the session
+// ends.
+func (v *serving) loop(ctx context.Context) error {
+	audit := auditWatched
+	if !v.watched {
+		audit = auditOnlyLook
+	}
+	look := time.NewTimer(audit)
+	defer look.Stop()
+	ask := time.NewTimer(0)
+	defer ask.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-v.session.Done():
+			return v.session.Err()
+		case w := <-v.bridge.wants:
+			v.wants = w
+			v.neighbours.SetRefresh(w.refresh)
+			v.neighbours.Want(w.hops, time.Now())
+			ask.Reset(0)
+		case now := <-ask.C:
+			due, next := v.neighbours.Due(now)
+			if err := v.ask(ctx, due); err != nil {
+				return err
+			}
+			if !next.IsZero() {
+				ask.Reset(time.Until(next))
+			}
+		case <-look.C:
+			if err := v.bridge.reread(ctx, v.session, v.number); err != nil {
+				return err
+			}
+			look.Reset(audit)
+		case event, ok := <-v.session.Events():
+			if !ok {
+				return v.session.Err()
+			}
+			changed, err := v.handle(ctx, event)
+			if err != nil {
+				return err
+			}
+			if changed {
+				look.Reset(settleDrift)
+			}
+		}
+	}
+}
+
+// handle deals with one asynchronous message. It reports whether somebody else
+// may have changed brlb's flows.
+func (v *serving) handle(ctx context.Context, event session.Event) (changed bool, err error) {
+	if event.Lost {
+		if err := v.readPorts(ctx); err != nil {
+			return false, err
+		}
+		v.bridge.opts.Emit(PortsChanged{Ports: v.portList()})
+		return true, nil
+	}
+	switch m := event.Message.(type) {
+	case *openflow.PortStatus:
+		if m.Reason == openflow.PortDeleted {
+			delete(v.ports, m.Port.No)
+		} else {
+			v.ports[m.Port.No] = port(&m.Port)
+		}
+		v.bridge.opts.Emit(PortsChanged{Ports: v.portList()})
+	case *openflow.PacketIn:
+		return false, v.packetIn(ctx, m)
+	case *openflow.MultipartReply:
+		return concerns(m), nil
+	case *openflow.Error:
+		v.bridge.opts.Logger.Warn("the switch refused a message", "bridge", v.bridge.opts.Bridge, "xid", event.Xid, "err", m)
+	}
+	return false, nil
+}
+
+// concerns says whether a flow monitor's update may be about brlb's flows. What
+// brlb changed itself comes abbreviated and doesn't count.
+func concerns(m *openflow.MultipartReply) bool {
+	updates, ok := m.Body.(openflow.FlowMonitorReply)
+	if !ok {
+		return false
+	}
+	for i := range updates {
+		u := &updates[i]
+		switch u.Event {
+		case openflow.EventAdded, openflow.EventRemoved, openflow.EventModified:
+			if pipeline.Concerns(u.Table, u.Priority, u.Cookie) {
+				return true
+			}
+		case openflow.EventResumed:
+			return true // what happened during the pause is not told in full
+		}
+	}
+	return false
+}
+
+// ask sends an ARP request for each address.
+func (v *serving) ask(ctx context.Context, addrs []netip.Addr) error {
+	for _, addr := range addrs {
+		var sender netip.Addr
+		for _, g := range v.wants.gateways {
+			if g.Contains(addr) {
+				sender = g.Addr()
+			}
+		}
+		if err := v.session.Send(ctx, packetOut(arpAsk(v.wants.mac, sender, addr))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// packetIn handles a packet that one of brlb's flows sent up: an answer to an
+// ARP request, or the first packet of a connection whose tuple conntrack still
+// ties to another one.
+func (v *serving) packetIn(ctx context.Context, m *openflow.PacketIn) error {
+	if !pipeline.IsOwn(m.Cookie) {
+		return nil
+	}
+	switch m.Table {
+	case pipeline.TableClassify:
+		addr, mac, err := arpSender(m.Data)
+		if err != nil || !v.neighbours.Wanted(addr) {
+			return nil
+		}
+		v.neighbours.Learned(addr, time.Now())
+		v.bridge.opts.Emit(NextHopFound{Addr: addr, Hop: state.NextHop{MAC: mac, Port: uint32(m.InPort()), Source: "arp"}})
+	case pipeline.TableVIP:
+		messages, err := putBack(m, v.wants.zone)
+		if err != nil {
+			v.bridge.opts.Logger.Debug("packet not put back", "bridge", v.bridge.opts.Bridge, "err", err)
+			return nil
+		}
+		v.bridge.mu.Lock()
+		v.bridge.resent++
+		v.bridge.mu.Unlock()
+		return v.session.Send(ctx, messages...)
+	}
+	return nil
+}
+
+// putBack flushes the conntrack entry that stands in the way of a new
+// connection, and sends its first packet through the tables again.
+func putBack(m *openflow.PacketIn, zone uint16) ([]openflow.Message, error) {
+	ends, err := tcpTuple(m.Data)
+	if err != nil {
+		return nil, err
+	}
+	frame := slices.Clone(m.Data)
+	if orig, ok := originalTuple(m.Match); ok && orig.dst != ends.dst {
+		// The entry has translated the packet already: undo that.
+		if err := setDestination(frame, orig.dst); err != nil {
+			return nil, err
+		}
+		ends = orig
+	}
+	flush := &openflow.CTFlush{
+		Proto: protoTCP, HasZone: true, Zone: zone,
+		Orig: openflow.CTTuple{
+			Src: ends.src.Addr(), SrcPort: ends.src.Port(),
+			Dst: ends.dst.Addr(), DstPort: ends.dst.Port(),
+		},
+	}
+	again := &openflow.PacketOut{
+		BufferID: openflow.NoBuffer, InPort: m.InPort(),
+		Actions: pipeline.Resend(), Data: frame,
+	}
+	return []openflow.Message{flush, again}, nil
+}
+
+// originalTuple reads the tuple of the connection's first packet, which the
+// switch tells of tracked packets.
+func originalTuple(m openflow.Match) (tuple, bool) {
+	src, hasSrc := m.Get(openflow.CTNwSrc)
+	dst, hasDst := m.Get(openflow.CTNwDst)
+	srcPort, hasSrcPort := m.Get(openflow.CTTpSrc)
+	dstPort, hasDstPort := m.Get(openflow.CTTpDst)
+	if !hasSrc || !hasDst || !hasSrcPort || !hasDstPort {
+		return tuple{}, false
+	}
+	return tuple{
+		src: netip.AddrPortFrom(src.IP(), uint16(srcPort.Uint64())),
+		dst: netip.AddrPortFrom(dst.IP(), uint16(dstPort.Uint64())),
+	}, true
+}

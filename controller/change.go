@@ -1,0 +1,295 @@
+package controller
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"brlb/controller/api"
+	"brlb/controller/config"
+	"brlb/controller/state"
+	"brlb/maglev"
+)
+
+// Change implements api.Backend: it sets a member's admin state.
+func (l *loop) Change(ctx context.Context, admin string, req api.ChangeRequest) (*api.Change, error) {
+	override := state.Override{State: state.Admin(admin), Who: req.Who, Why: req.Why, At: time.Now().UTC().Truncate(time.Second)}
+	change, id, err := l.whatIf(ctx, req.Member, override)
+	if err != nil {
+		return nil, err
+	}
+	if change.empties && !req.Force {
+		return nil, badRequest(http.StatusConflict, "this would leave pool %s without an active member, and its traffic would be dropped; use force if that is meant", id.Pool)
+	}
+	if req.DryRun {
+		return &change.Change, nil
+	}
+	if err := l.inv.StoreOverride(ctx, id, override); err != nil {
+		return nil, err
+	}
+	var revision uint64
+	err = l.do(ctx, func() {
+		update, _ := l.inv.Latest()
+		l.takeInventory(update)
+		revision = l.state.Snapshot().Revision
+	})
+	if err != nil {
+		return nil, err
+	}
+	l.note(state.Event{Time: time.Now(), Pool: id.Pool, Member: change.Member, Text: change.Text + by(override)})
+	change.Revision = revision
+	if req.WaitSeconds > 0 {
+		change.Confirmed = l.wait(ctx, revision, time.Duration(req.WaitSeconds*float64(time.Second)))
+	}
+	return &change.Change, nil
+}
+
+func by(o state.Override) string {
+	text := ""
+	if o.Who != "" {
+		text += " by " + o.Who
+	}
+	if o.Why != "" {
+		text += ": " + o.Why
+	}
+	return text
+}
+
+// wait waits until the switch has confirmed a revision. It reports whether it
+// has.
+func (l *loop) wait(ctx context.Context, revision uint64, most time.Duration) bool {
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	for {
+		changed := l.Changed()
+		if v := l.view.Load(); v.confirmed > revision || v.confirmed == revision && v.inSync {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return false
+		case <-l.done:
+			return false
+		}
+	}
+}
+
+// Plan implements api.Backend: what an operation would move.
+func (l *loop) Plan(ctx context.Context, operation, member string) (*api.Change, error) {
+	admin := map[string]state.Admin{"drain": state.Draining, "enable": state.Enabled, "disable": state.Disabled}[operation]
+	if admin == "" {
+		return nil, badRequest(http.StatusBadRequest, "operation %.40q is not known: drain, enable or disable", operation)
+	}
+	change, _, err := l.whatIf(ctx, member, state.Override{State: admin, At: time.Now()})
+	if err != nil {
+		return nil, err
+	}
+	return &change.Change, nil
+}
+
+// consequence is what a change of one member would do.
+type consequence struct {
+	api.Change
+	empties bool // a pool that has active members now would have none
+}
+
+// whatIf asks a copy of the state what an override would do.
+func (l *loop) whatIf(ctx context.Context, member string, override state.Override) (consequence, state.MemberID, error) {
+	var found []*state.Member
+	var before, after *state.Snapshot
+	err := l.do(ctx, func() {
+		before = l.state.Snapshot()
+		if found = before.Find(member); len(found) != 1 {
+			return
+		}
+		copied := l.state.Clone()
+		copied.SetOverride(found[0].ID, override)
+		after = copied.Snapshot()
+	})
+	if err != nil {
+		return consequence{}, state.MemberID{}, err
+	}
+	switch len(found) {
+	case 0:
+		return consequence{}, state.MemberID{}, badRequest(http.StatusNotFound, "no member is called %.60q; there is %s", member, memberNames(before))
+	case 1:
+	default:
+		var names []string
+		for _, m := range found {
+			names = append(names, m.ID.Pool+"/"+m.Name)
+		}
+		return consequence{}, state.MemberID{}, badRequest(http.StatusBadRequest, "%.60q may be one of %s: name the pool too", member, strings.Join(names, ", "))
+	}
+	id := found[0].ID
+	from, to := before.Pool(id.Pool), after.Pool(id.Pool)
+	c := consequence{
+		Change: api.Change{
+			Member: found[0].Name, Pool: id.Pool, Moves: moves(from, to), Members: memberMoves(from, to),
+			Text: fmt.Sprintf("%s is %s", found[0].Name, override.State),
+		},
+		empties: from.Active > 0 && to.Active == 0,
+	}
+	return c, id, nil
+}
+
+func memberNames(s *state.Snapshot) string {
+	var names []string
+	for i := range s.Pools {
+		for j := range s.Pools[i].Members {
+			names = append(names, s.Pools[i].Members[j].Name)
+		}
+	}
+	slices.Sort(names)
+	const most = 20
+	if names = slices.Compact(names); len(names) > most {
+		names = append(names[:most], "...")
+	}
+	return strings.Join(names, ", ")
+}
+
+func moves(before, after *state.Pool) api.Moves {
+	change := maglev.Compare(table(before), table(after))
+	return api.Moves{
+		Slots: change.Slots, Moved: change.Moved, Needed: change.Needed, Collateral: change.Collateral,
+		LowerBound: change.LowerBound, Before: before.Digest, After: after.Digest,
+	}
+}
+
+func memberMoves(before, after *state.Pool) []api.MemberMove {
+	var list []api.MemberMove
+	for _, m := range maglev.Compare(table(before), table(after)).Members {
+		name := m.Key
+		if member := after.Member(m.Key); member != nil {
+			name = member.Name
+		} else if member := before.Member(m.Key); member != nil {
+			name = member.Name
+		}
+		list = append(list, api.MemberMove{Name: name, Before: m.Before, After: m.After, Gained: m.Gained, Lost: m.Lost})
+	}
+	slices.SortFunc(list, func(a, b api.MemberMove) int { return cmp.Compare(a.Name, b.Name) })
+	return list
+}
+
+// Reload implements api.Backend: it reads the configuration file again. A file
+// that cannot be taken over leaves the running configuration in force.
+func (l *loop) Reload(ctx context.Context) (*api.ReloadResult, error) {
+	cfg, err := config.Load(l.opts.ConfigPath)
+	result := &api.ReloadResult{}
+	if err == nil {
+		doErr := l.do(ctx, func() {
+			old := l.state.Config()
+			if err = unchangeable(old, cfg); err != nil || old.Equal(cfg) {
+				result.Revision = l.snapshot.Revision
+				return
+			}
+			before := l.state.Snapshot()
+			l.state.SetConfig(cfg, time.Now())
+			after := l.state.Snapshot()
+			result.Changed, result.Changes, result.Revision = true, describeReload(before, after), after.Revision
+			l.reconcile.problem = ""
+		})
+		if doErr != nil {
+			return nil, doErr
+		}
+	}
+	l.stats.reloaded(err == nil, time.Now())
+	if err != nil {
+		return nil, badRequest(http.StatusUnprocessableEntity, "the running configuration stays in force: %v", err)
+	}
+	if result.Changed {
+		l.note(state.Event{Time: time.Now(), Text: "configuration reloaded: " + strings.Join(result.Changes, "; ")})
+	}
+	return result, nil
+}
+
+// reloadAndLog is Reload for SIGHUP: there is nobody to answer.
+func (l *loop) reloadAndLog(ctx context.Context) {
+	result, err := l.Reload(ctx)
+	switch {
+	case err != nil:
+		l.opts.Logger.Error("reload refused", "file", l.opts.ConfigPath, "err", err)
+	case !result.Changed:
+		l.opts.Logger.Info("reloaded, nothing has changed", "file", l.opts.ConfigPath)
+	}
+}
+
+// describeReload says what a reload has changed, a sentence each.
+func describeReload(before, after *state.Snapshot) []string {
+	var changes []string
+	say := func(format string, args ...any) { changes = append(changes, fmt.Sprintf(format, args...)) }
+	for i := range after.Pools {
+		p := &after.Pools[i]
+		was := before.Pool(p.Name)
+		if was == nil {
+			say("pool %s added", p.Name)
+			continue
+		}
+		if was.ID != p.ID {
+			say("pool %s: id %d instead of %d", p.Name, p.ID, was.ID)
+		}
+		for j := range p.Members {
+			m := &p.Members[j]
+			switch old := was.Member(m.ID.Key); {
+			case old == nil:
+				say("pool %s: member %s added", p.Name, m.Name)
+			case old.Weight != m.Weight:
+				say("pool %s: weight of %s is %d instead of %d", p.Name, m.Name, m.Weight, old.Weight)
+			}
+		}
+		for j := range was.Members {
+			if p.Member(was.Members[j].ID.Key) == nil {
+				say("pool %s: member %s removed", p.Name, was.Members[j].Name)
+			}
+		}
+		if was.Table != p.Table && p.Settled {
+			m := moves(was, p)
+			say("pool %s: %d of %d slots move, %d needed and %d collateral", p.Name, m.Moved, m.Slots, m.Needed, m.Collateral)
+		}
+	}
+	for i := range before.Pools {
+		if name := before.Pools[i].Name; after.Pool(name) == nil {
+			say("pool %s removed", name)
+		}
+	}
+	if !slices.EqualFunc(before.Services, after.Services, sameService) {
+		say("services changed")
+	}
+	if len(changes) == 0 {
+		say("settings changed")
+	}
+	return changes
+}
+
+func sameService(a, b state.Service) bool {
+	return a.Name == b.Name && a.Pool == b.Pool && slices.Equal(a.Addresses, b.Addresses) && slices.Equal(a.Ports, b.Ports)
+}
+
+// Reapply implements api.Backend: it reads the switch and corrects what is
+// wrong there.
+func (l *loop) Reapply(ctx context.Context) (*api.ReapplyResult, error) {
+	before, err := l.Flows(ctx, "diff")
+	if err != nil {
+		return nil, err
+	}
+	if err := l.bridge.Reread(ctx); err != nil {
+		return nil, err
+	}
+	var revision uint64
+	if err := l.do(ctx, func() { revision = l.snapshot.Revision }); err != nil {
+		return nil, err
+	}
+	result := &api.ReapplyResult{FlowMods: len(before.Flows)}
+	if !l.wait(ctx, revision, reapplyTimeout) {
+		return nil, fmt.Errorf("the switch has not confirmed the table within %v; see brlb status", reapplyTimeout)
+	}
+	result.OwnFlows = l.view.Load().ownFlows
+	result.Text = fmt.Sprintf("%d flows were wrong; the switch holds %d own flows", result.FlowMods, result.OwnFlows)
+	return result, nil
+}
+
+const reapplyTimeout = 10 * time.Second

@@ -1,0 +1,130 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"brlb/controller/api"
+	"brlb/controller/bridge"
+	"brlb/controller/config"
+	"brlb/controller/inventory"
+	"brlb/controller/metrics"
+	"brlb/health"
+)
+
+// Options say what to run.
+type Options struct {
+	ConfigPath string // read at the start and at each reload
+	Version    string
+	Logger     *slog.Logger
+}
+
+// Run runs brlb until ctx ends. It leaves the flows on the switch as they are.
+// It fails if the configuration cannot be read, or a socket cannot be opened.
+// A value on reload asks for a reload, as SIGHUP does.
+func Run(ctx context.Context, opts Options, reload <-chan struct{}) error {
+	cfg, err := config.Load(opts.ConfigPath)
+	if err != nil {
+		return err
+	}
+	inv, err := inventory.Start(inventory.Options{
+		Endpoint: cfg.OVSDB, Bridge: cfg.Bridge, Target: switchTarget(cfg), Logger: opts.Logger,
+	})
+	if err != nil {
+		return err
+	}
+	l := newLoop(cfg, opts, inv)
+	l.bridge = bridge.New(bridgeOptions(cfg, opts.Logger, l))
+	l.prober = health.New(health.Options{OnResult: l.probes.observe})
+
+	unix, err := api.ListenUnix(cfg.API.Socket)
+	if err != nil {
+		return err
+	}
+	defer unix.Close()
+	server := api.NewServer(l, metrics.Handler(l), opts.Logger)
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return quiet(inv.Run(ctx)) })
+	group.Go(func() error { return quiet(l.bridge.Run(ctx)) })
+	group.Go(func() error { l.prober.Run(ctx); return nil })
+	group.Go(func() error { l.run(ctx); return nil })
+	group.Go(func() error { return quiet(api.Serve(ctx, unix, server.Full(), opts.Logger)) })
+	if cfg.API.HTTP != "" {
+		tcp, err := api.ListenTCP(cfg.API.HTTP)
+		if err != nil {
+			return err
+		}
+		group.Go(func() error { return quiet(api.Serve(ctx, tcp, server.ReadOnly(), opts.Logger)) })
+	}
+	group.Go(func() error {
+		for {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-reload:
+				l.reloadAndLog(ctx)
+			}
+		}
+	})
+	opts.Logger.Info("brlb runs", "version", opts.Version, "bridge", cfg.Bridge, "ovsdb", cfg.OVSDB, "api", cfg.API.Socket, "http", cfg.API.HTTP)
+	err = group.Wait()
+	opts.Logger.Info("brlb stops; the flows stay on the switch and keep forwarding", "bridge", cfg.Bridge)
+	return err
+}
+
+// quiet drops the error of a part that ended because it was told to.
+func quiet(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// switchTarget is what the switch must dial; nothing in service mode.
+func switchTarget(cfg *config.Config) string {
+	if cfg.OpenFlow.Mode == config.ModeController {
+		return cfg.OpenFlow.Target
+	}
+	return ""
+}
+
+func bridgeOptions(cfg *config.Config, logger *slog.Logger, l *loop) bridge.Options {
+	opts := bridge.Options{
+		Bridge: cfg.Bridge, Refresh: cfg.NeighbourRefresh, Logger: logger,
+		Emit: func(e bridge.Event) { l.post(e) },
+	}
+	if cfg.OpenFlow.Mode == config.ModeController {
+		opts.Listen = cfg.OpenFlow.Listen
+	} else {
+		opts.Dial = cfg.OpenFlow.Target
+	}
+	return opts
+}
+
+// unchangeable says which settings of a new configuration cannot be taken over
+// by a running brlb.
+func unchangeable(old, new *config.Config) error {
+	for _, setting := range []struct {
+		name     string
+		old, new any
+	}{
+		{"bridge", old.Bridge, new.Bridge},
+		{"ovsdb", old.OVSDB, new.OVSDB},
+		{"run_dir", old.RunDir, new.RunDir},
+		{"openflow", old.OpenFlow, new.OpenFlow},
+		{"api", old.API, new.API},
+	} {
+		if setting.old != setting.new {
+			return fmt.Errorf("%s cannot change while brlb runs (it is %v, the file says %v): restart brlb, which loses no connection", setting.name, setting.old, setting.new)
+		}
+	}
+	return nil
+}
+
+// tick is how often the loop looks at the clock for what only time changes.
+const tick = 250 * time.Millisecond

@@ -1,0 +1,309 @@
+package inventory
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"brlb/controller/state"
+	"brlb/ovsdb"
+	"brlb/ovsdb/vswitch"
+)
+
+// Update is what OVSDB says of the bridge now.
+type Update struct {
+	Connected bool
+	Reason    string // why it is not connected
+	Lock      ovsdb.LockState
+
+	Bridge     bool   // the bridge exists
+	BridgeUUID string // its row
+	Declared   []state.Declared
+	Overrides  map[state.MemberID]state.Override
+	Numbers    string   // stored member numbers
+	Attached   bool     // the switch is set up to dial brlb (or need not be)
+	Problems   []string // rows that say something else than they should
+}
+
+// Options say which database and bridge.
+type Options struct {
+	Endpoint string // unix:PATH or tcp:HOST:PORT
+	Bridge   string
+	// Target is what the switch must dial; empty in service mode, in which
+	// OVSDB is not told about brlb.
+	Target string
+	Logger *slog.Logger
+}
+
+// Inventory follows the database. Create it with Start.
+type Inventory struct {
+	opts    Options
+	client  *ovsdb.Client
+	replica *ovsdb.Replica
+	lock    *ovsdb.Lock
+
+	mu      sync.Mutex
+	latest  Update
+	changed chan struct{}
+}
+
+// ErrNotHeld is returned by writes while another brlb holds the lock.
+var ErrNotHeld = errors.New("another brlb holds the OVSDB lock of this bridge; nothing was written")
+
+// attachRetry is how long to wait after an attempt to set the Controller row
+// has failed.
+const attachRetry = time.Second
+
+// Start begins to follow the database; Run does the work.
+func Start(opts Options) (*Inventory, error) {
+	client, err := ovsdb.Start(ovsdb.Config{Endpoints: []string{opts.Endpoint}, Database: "Open_vSwitch", Logger: opts.Logger})
+	if err != nil {
+		return nil, fmt.Errorf("ovsdb %s: %w", opts.Endpoint, err)
+	}
+	lock, err := client.Lock("brlb_" + opts.Bridge)
+	if err != nil {
+		client.Close()
+		return nil, fmt.Errorf("ovsdb lock: %w", err)
+	}
+	return &Inventory{opts: opts, client: client, lock: lock, changed: make(chan struct{})}, nil
+}
+
+// Latest returns what is known now, and a channel that is closed when there is
+// something newer.
+func (i *Inventory) Latest() (Update, <-chan struct{}) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.latest, i.changed
+}
+
+// Run follows the database until ctx ends. It returns ctx's error.
+func (i *Inventory) Run(ctx context.Context) error {
+	defer i.client.Close()
+	i.publish(i.read(nil))
+	for ctx.Err() == nil {
+		replica, err := i.client.Monitor(ctx, vswitch.Monitor())
+		if err == nil {
+			i.mu.Lock()
+			i.replica = replica
+			i.mu.Unlock()
+			return i.follow(ctx, replica)
+		}
+		if ctx.Err() == nil {
+			i.opts.Logger.Warn("OVSDB monitor failed", "endpoint", i.opts.Endpoint, "err", err)
+			i.publish(i.read(nil))
+			pause(ctx, attachRetry)
+		}
+	}
+	return ctx.Err()
+}
+
+func (i *Inventory) follow(ctx context.Context, replica *ovsdb.Replica) error {
+	rows := make(chan struct{}, 1)
+	subscription := replica.Subscribe(0)
+	defer subscription.Close()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			if _, err := subscription.Next(ctx); err != nil {
+				return
+			}
+			select {
+			case rows <- struct{}{}:
+			default:
+			}
+		}
+	}()
+	defer func() { <-done }()
+
+	retry := time.NewTimer(0)
+	defer retry.Stop()
+	for ctx.Err() == nil {
+		_, connection := i.client.State()
+		_, lock := i.lock.State()
+		update := i.read(replica)
+		if i.attach(ctx, &update) {
+			retry.Reset(attachRetry)
+		}
+		i.publish(update)
+		select {
+		case <-ctx.Done():
+		case <-rows:
+		case <-connection:
+		case <-lock:
+		case <-retry.C:
+		}
+	}
+	return ctx.Err()
+}
+
+// read takes everything that is of interest from the replica.
+func (i *Inventory) read(replica *ovsdb.Replica) Update {
+	connection, _ := i.client.State()
+	lock, _ := i.lock.State()
+	update := Update{Connected: connection.Connected && replica != nil, Lock: lock, Attached: i.opts.Target == ""}
+	if connection.Reason != nil {
+		update.Reason = connection.Reason.Error()
+	}
+	if replica == nil {
+		return update
+	}
+	view := vswitch.View{Snapshot: replica.Snapshot()}
+	bridge, ok := view.Bridge(i.opts.Bridge)
+	if !ok {
+		return update
+	}
+	update.Bridge = true
+	update.BridgeUUID = bridge.UUID.String()
+	update.Numbers = bridge.ExternalIDs[keyNumbers]
+	update.Declared, update.Problems = declared(view.BridgeInterfaces(bridge))
+	var problems []string
+	update.Overrides, problems = overrides(bridge.ExternalIDs)
+	update.Problems = append(update.Problems, problems...)
+	return update
+}
+
+// controller is the row that makes the switch dial brlb, and dial again soon
+// after brlb was away.
+func (i *Inventory) controller() vswitch.ControllerConfig {
+	return vswitch.ControllerConfig{Target: i.opts.Target, InactivityProbe: 5 * time.Second, MaxBackoff: time.Second}
+}
+
+// attach makes the switch dial brlb, if it is this brlb's turn to write and
+// the database says otherwise. It reports whether to try again later.
+func (i *Inventory) attach(ctx context.Context, update *Update) (again bool) {
+	if i.opts.Target == "" || !update.Connected || !update.Bridge {
+		return false
+	}
+	view := vswitch.View{Snapshot: i.replica.Snapshot()}
+	plan, err := view.SetController(i.opts.Bridge, i.controller())
+	if err == nil && plan.Empty() {
+		update.Attached = true
+		return false
+	}
+	if !update.Lock.Held {
+		return false
+	}
+	if err == nil {
+		err = plan.Apply(ctx, i.client, i.lock.Assert())
+	}
+	if err != nil {
+		if ctx.Err() == nil {
+			i.opts.Logger.Warn("cannot attach to the bridge", "bridge", i.opts.Bridge, "err", err)
+		}
+		return true
+	}
+	for _, change := range plan.Changes {
+		i.opts.Logger.Info("changed in OVSDB", "bridge", i.opts.Bridge, "change", change)
+	}
+	update.Attached = true
+	return false
+}
+
+// Attachment says what is wrong with the bridge's settings: what brlb would
+// change so that the switch dials it and keeps its flows.
+func (i *Inventory) Attachment() []string {
+	i.mu.Lock()
+	replica := i.replica
+	i.mu.Unlock()
+	switch {
+	case replica == nil:
+		return []string{"OVSDB is not connected"}
+	case i.opts.Target == "":
+		return nil
+	}
+	plan, err := vswitch.View{Snapshot: replica.Snapshot()}.SetController(i.opts.Bridge, i.controller())
+	if err != nil {
+		return []string{err.Error()}
+	}
+	return plan.Changes
+}
+
+func (i *Inventory) publish(update Update) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.latest = update
+	close(i.changed)
+	i.changed = make(chan struct{})
+}
+
+// StoreOverride keeps an operator's decision in the bridge's external_ids;
+// Enabled removes what was kept. When it returns nil, the decision is stored
+// and Latest tells of it.
+func (i *Inventory) StoreOverride(ctx context.Context, id state.MemberID, o state.Override) error {
+	var set map[string]string
+	remove := []string{overrideKey(id)}
+	if o.State != state.Enabled {
+		text, err := json.Marshal(o)
+		if err != nil {
+			return fmt.Errorf("encode override: %w", err)
+		}
+		set, remove = map[string]string{overrideKey(id): string(text)}, nil
+	}
+	if err := i.store(ctx, set, remove); err != nil {
+		return err
+	}
+	for {
+		update, changed := i.Latest()
+		if stored, ok := update.Overrides[id]; ok == (set != nil) && (!ok || stored == o) {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("stored, but OVSDB has not told of it: %w", ctx.Err())
+		}
+	}
+}
+
+// StoreNumbers keeps the member numbers in the bridge's external_ids.
+func (i *Inventory) StoreNumbers(ctx context.Context, numbers string) error {
+	return i.store(ctx, map[string]string{keyNumbers: numbers}, nil)
+}
+
+// storeAttempts bounds how often a write is planned anew because the row has
+// changed meanwhile.
+const storeAttempts = 5
+
+func (i *Inventory) store(ctx context.Context, set map[string]string, remove []string) error {
+	i.mu.Lock()
+	replica := i.replica
+	i.mu.Unlock()
+	if replica == nil {
+		return fmt.Errorf("OVSDB at %s is not connected; nothing was stored", i.opts.Endpoint)
+	}
+	if lock, _ := i.lock.State(); !lock.Held {
+		return ErrNotHeld
+	}
+	var err error
+	for range storeAttempts {
+		var plan vswitch.Plan
+		plan, err = vswitch.View{Snapshot: replica.Snapshot()}.SetBridgeExternalIDs(i.opts.Bridge, set, remove)
+		if err != nil || plan.Empty() {
+			break
+		}
+		if err = plan.Apply(ctx, i.client, i.lock.Assert()); !errors.Is(err, vswitch.ErrChanged) {
+			break
+		}
+	}
+	if errors.Is(err, ovsdb.ErrNotOwner) {
+		return ErrNotHeld
+	}
+	if err != nil {
+		return fmt.Errorf("store in the external_ids of bridge %s: %w", i.opts.Bridge, err)
+	}
+	return nil
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}

@@ -1,0 +1,415 @@
+package controller
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"brlb/controller/bridge"
+	"brlb/controller/config"
+	"brlb/controller/inventory"
+	"brlb/controller/pipeline"
+	"brlb/controller/state"
+	"brlb/health"
+	"brlb/openflow"
+	"brlb/openflow/session"
+)
+
+// loop owns the state of one bridge. The first group of fields belongs to the
+// goroutine of run alone; the second may be used from any.
+type loop struct {
+	state     *state.State
+	snapshot  *state.Snapshot // of the newest facts
+	inventory inventory.Update
+	writer    bool // this brlb holds the lock, or did when OVSDB went away
+	reconcile *reconciler
+	phase     phase
+	phaseAt   time.Time
+	adopted   bool   // what the switch held at the start has been taken over
+	loaded    bool   // stored member numbers have been loaded
+	stored    string // member numbers as stored
+	storing   bool
+	targets   map[state.ProbeID]health.Target
+	sw        switchInfo
+	changedAt time.Time // of the first change that the switch has not confirmed
+	served    []netip.Addr
+
+	opts   Options
+	inv    *inventory.Inventory
+	bridge *bridge.Bridge
+	prober *health.Prober
+	probes *probeStats
+	stats  *stats
+	events *eventLog
+	posts  chan any
+	done   chan struct{}
+	view   atomic.Pointer[view]
+
+	changedMu sync.Mutex
+	changed   chan struct{}
+}
+
+// switchInfo is what is known of the OpenFlow peer.
+type switchInfo struct {
+	session     uint64 // 0: none
+	since       time.Time
+	description string
+	datapathID  uint64
+	lastError   string
+	handshaking bool
+}
+
+var errStopping = errors.New("brlb is stopping")
+
+func newLoop(cfg *config.Config, opts Options, inv *inventory.Inventory) *loop {
+	now := time.Now()
+	l := &loop{
+		state: state.New(cfg, now), reconcile: newReconciler(),
+		phase: phaseDisconnected, phaseAt: now, targets: map[state.ProbeID]health.Target{},
+		opts: opts, inv: inv, probes: newProbeStats(), stats: newStats(now), events: newEventLog(),
+		posts: make(chan any, 1024), done: make(chan struct{}), changed: make(chan struct{}),
+	}
+	l.snapshot = l.state.Snapshot()
+	l.publish()
+	return l
+}
+
+// post sends something to the loop: a bridge.Event, a bundleDone or a call. It
+// waits while the loop's queue is full and gives up when the loop has ended.
+func (l *loop) post(event any) bool {
+	select {
+	case l.posts <- event:
+		return true
+	case <-l.done:
+		return false
+	}
+}
+
+// call asks the loop to run f; ran is closed when the consequences are
+// published.
+type call struct {
+	f   func()
+	ran chan struct{}
+}
+
+// do runs f in the loop and waits until its consequences are published.
+func (l *loop) do(ctx context.Context, f func()) error {
+	c := call{f: f, ran: make(chan struct{})}
+	if !l.post(c) {
+		return errStopping
+	}
+	select {
+	case <-c.ran:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-l.done:
+		return errStopping
+	}
+}
+
+// run is the loop. Events that have come meanwhile are taken together, so that
+// one plan covers them all.
+func (l *loop) run(ctx context.Context) {
+	defer close(l.done)
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	for {
+		update, news := l.inv.Latest()
+		l.takeInventory(update)
+		l.turn(ctx, time.Now())
+		var ran []chan struct{}
+		select {
+		case <-ctx.Done():
+			return
+		case <-news:
+			continue
+		case now := <-ticker.C:
+			l.state.Tick(now)
+		case t := <-l.prober.Transitions():
+			l.takeTransition(t)
+		case event := <-l.posts:
+			ran = l.take(ctx, event, ran)
+		}
+		for more := true; more; {
+			select {
+			case t := <-l.prober.Transitions():
+				l.takeTransition(t)
+			case event := <-l.posts:
+				ran = l.take(ctx, event, ran)
+			default:
+				more = false
+			}
+		}
+		if len(ran) > 0 {
+			l.turn(ctx, time.Now())
+		}
+		for _, c := range ran {
+			close(c)
+		}
+	}
+}
+
+// take applies one posted event to the facts.
+func (l *loop) take(ctx context.Context, event any, ran []chan struct{}) []chan struct{} {
+	now := time.Now()
+	switch e := event.(type) {
+	case call:
+		e.f()
+		return append(ran, e.ran)
+	case bridge.Connecting:
+		l.sw.handshaking = true
+	case bridge.Refused:
+		l.sw.handshaking = false
+		l.sw.lastError = e.Err.Error()
+	case bridge.Connected:
+		l.takeConnected(ctx, e, now)
+	case bridge.Disconnected:
+		l.sw.session, l.sw.handshaking, l.sw.since = 0, false, now
+		if e.Err != nil {
+			l.sw.lastError = e.Err.Error()
+		}
+		l.reconcile.lost()
+		l.note(state.Event{Time: now, Text: "the switch is disconnected: " + l.sw.lastError})
+	case bridge.PortsChanged:
+		l.state.SetPorts(e.Ports, now)
+	case bridge.NextHopFound:
+		l.state.SetNextHop(e.Addr, e.Hop, now)
+	case bridge.FlowsRead:
+		l.takeFlows(e, now)
+	case bundleDone:
+		l.takeBundle(ctx, e, now)
+	}
+	return ran
+}
+
+func (l *loop) takeConnected(ctx context.Context, e bridge.Connected, now time.Time) {
+	l.sw = switchInfo{session: e.Session, since: now, description: e.Description, datapathID: e.DatapathID}
+	l.state.SetPorts(e.Ports, now)
+	installed, err := pipeline.FromSwitch(e.Flows)
+	if err != nil {
+		l.sw.lastError = err.Error()
+		return
+	}
+	if !l.adopted {
+		l.adopted = true
+		l.state.Adopt(pipeline.Members(installed), now)
+	}
+	l.reconcile.connected(e.Session, installed)
+	l.note(state.Event{Time: now, Text: fmt.Sprintf("the switch is connected: %s, %d own flows", e.Description, installed.Len())})
+	go l.relaxConntrack(ctx)
+}
+
+// takeFlows compares what the switch holds with what it should, after somebody
+// else may have changed it.
+func (l *loop) takeFlows(e bridge.FlowsRead, now time.Time) {
+	installed, err := pipeline.FromSwitch(e.Flows)
+	if err != nil {
+		l.sw.lastError = err.Error()
+		return
+	}
+	if wrong := l.reconcile.read(e.Session, installed, now); wrong > 0 {
+		l.stats.drift()
+		l.note(state.Event{Time: now, Text: fmt.Sprintf("somebody else has changed %d of brlb's flows: repairing", wrong)})
+	}
+}
+
+func (l *loop) takeTransition(t health.Transition) {
+	v := state.Verdict{Health: state.Health(t.To.String()), Since: t.At, Code: t.Result.Code.String(), Detail: t.Result.Sentence()}
+	for id, target := range l.targets {
+		if target == t.Target {
+			l.state.SetVerdict(id, v, t.At)
+		}
+	}
+}
+
+func (l *loop) takeInventory(u inventory.Update) {
+	now := time.Now()
+	l.inventory = u
+	if u.Connected {
+		l.writer = u.Lock.Held
+	}
+	if !u.Bridge {
+		return
+	}
+	if !l.loaded {
+		l.loaded, l.stored = true, u.Numbers
+		if err := l.state.LoadNumbers(u.Numbers); err != nil {
+			l.opts.Logger.Warn("stored member numbers", "bridge", l.state.Config().Bridge, "err", err)
+		}
+	}
+	l.state.SetMAC(derivedMAC(u.BridgeUUID))
+	l.state.SetDeclared(u.Declared, now)
+	l.state.SetAdmin(u.Overrides, now)
+}
+
+// derivedMAC makes the MAC address of VIPs and gateways from the bridge's row
+// in OVSDB: unlike the bridge's own MAC, it stays when ports come and go. The
+// bit that says "locally administered" is set.
+func derivedMAC(uuid string) openflow.MAC {
+	sum := sha256.Sum256([]byte("brlb mac " + uuid))
+	mac := openflow.MAC(sum[:6])
+	mac[0] = mac[0]&^0x01 | 0x02
+	return mac
+}
+
+// turn brings everything in line with the facts: the snapshot, the probes, the
+// next hops, the switch, what is stored, and what is published.
+func (l *loop) turn(ctx context.Context, now time.Time) {
+	snapshot := l.state.Snapshot()
+	if snapshot != l.snapshot {
+		for _, e := range state.Events(l.snapshot, snapshot, now) {
+			l.note(e)
+		}
+		if l.changedAt.IsZero() {
+			l.changedAt = now
+		}
+		l.snapshot = snapshot
+		l.bridge.Want(l.state.NextHops(), snapshot.MAC, snapshot.Zone, snapshot.Gateways, l.state.Config().NeighbourRefresh)
+	}
+	l.setProbes()
+	l.converge(ctx, now)
+	l.storeNumbers(ctx)
+	l.setPhase(now)
+	l.publish()
+}
+
+// setProbes probes what must be probed.
+func (l *loop) setProbes() {
+	ids := l.state.Probes()
+	if len(ids) == len(l.targets) && !slices.ContainsFunc(ids, func(id state.ProbeID) bool {
+		target, ok := l.targets[id]
+		return !ok || target.Check != probeCheck(l.state.Config(), id.Check)
+	}) {
+		return
+	}
+	targets := make(map[state.ProbeID]health.Target, len(ids))
+	list := make([]health.Target, 0, len(ids))
+	for _, id := range ids {
+		target := health.Target{Address: id.Address, Check: probeCheck(l.state.Config(), id.Check)}
+		targets[id] = target
+		list = append(list, target)
+	}
+	if err := l.prober.Set(list); err != nil {
+		l.opts.Logger.Error("probes", "err", err)
+		return
+	}
+	l.targets = targets
+}
+
+// converge sends the switch what is missing, if it is this brlb's turn and
+// nothing is under way.
+func (l *loop) converge(ctx context.Context, now time.Time) {
+	if !l.writer || !l.loaded {
+		return
+	}
+	plan, err := l.reconcile.plan(l.snapshot, now)
+	if err != nil {
+		l.reconcile.problem = err.Error()
+		return
+	}
+	if plan == nil {
+		l.confirm(ctx, now)
+		return
+	}
+	started := now
+	go func() {
+		result := l.bridge.Apply(ctx, plan.session, plan.diff.Mods)
+		l.post(bundleDone{plan: plan, result: result, took: time.Since(started)})
+	}()
+}
+
+// bundleDone says what became of a plan.
+type bundleDone struct {
+	plan   *plan
+	result session.BundleResult
+	took   time.Duration
+}
+
+func (l *loop) takeBundle(ctx context.Context, e bundleDone, now time.Time) {
+	l.stats.bundle(e.result.Outcome, len(e.plan.diff.Mods), e.took)
+	reread := l.reconcile.finished(e.plan, e.result, now)
+	logger := l.opts.Logger.With("bridge", e.plan.snapshot.Bridge, "rev", e.plan.snapshot.Revision)
+	switch e.result.Outcome {
+	case session.Applied:
+		logger.Info("converged", "added", e.plan.diff.Added, "deleted", e.plan.diff.Deleted, "ms", float64(e.took.Microseconds())/1000)
+		l.confirm(ctx, now)
+	case session.Rejected:
+		logger.Error("the switch refused the bundle; it holds what it held before", "err", l.reconcile.problem)
+		l.note(state.Event{Time: now, Text: "the switch refused a change: " + l.reconcile.problem})
+	default:
+		logger.Warn("it is not known whether the bundle was applied; reading the switch", "err", e.result.Err)
+	}
+	if reread {
+		go l.bridge.Reread(ctx)
+	}
+}
+
+// confirm draws the consequences of the switch holding what it should.
+func (l *loop) confirm(ctx context.Context, now time.Time) {
+	before, after, ok := l.reconcile.takeConfirmed()
+	if !ok {
+		return
+	}
+	if !l.changedAt.IsZero() && after == l.snapshot {
+		l.stats.converged(now.Sub(l.changedAt))
+		l.changedAt = time.Time{}
+	}
+	l.stats.moved(before, after)
+	l.announce(ctx, after)
+}
+
+// announce tells the networks about VIPs that are served from now on.
+func (l *loop) announce(ctx context.Context, s *state.Snapshot) {
+	var served, fresh []netip.Addr
+	for i := range s.Services {
+		pool := s.Pool(s.Services[i].Pool)
+		if pool == nil || pool.Table == nil {
+			continue
+		}
+		for _, addr := range s.Services[i].Addresses {
+			if !slices.Contains(served, addr) {
+				served = append(served, addr)
+			}
+			if !slices.Contains(l.served, addr) && !slices.Contains(fresh, addr) {
+				fresh = append(fresh, addr)
+			}
+		}
+	}
+	l.served = served
+	if len(fresh) > 0 {
+		go l.bridge.Announce(ctx, s.MAC, fresh)
+	}
+}
+
+// storeNumbers keeps member numbers in OVSDB when they have changed.
+func (l *loop) storeNumbers(ctx context.Context) {
+	numbers := l.state.Numbers()
+	if !l.loaded || l.storing || !l.writer || !l.inventory.Connected || numbers == l.stored {
+		return
+	}
+	l.storing = true
+	go func() {
+		err := l.inv.StoreNumbers(ctx, numbers)
+		l.do(ctx, func() {
+			l.storing = false
+			if err == nil {
+				l.stored = numbers
+			} else {
+				l.opts.Logger.Warn("member numbers are not stored", "err", err)
+			}
+		})
+	}()
+}
+
+// note records an event for people.
+func (l *loop) note(e state.Event) {
+	l.events.add(e)
+	l.opts.Logger.Info(e.Text, "pool", e.Pool, "member", e.Member)
+}

@@ -1,0 +1,157 @@
+package controller
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"brlb/controller/config"
+	"brlb/controller/inventory"
+	"brlb/controller/state"
+	"brlb/health"
+)
+
+// phase says how far the loop has come.
+type phase string
+
+// The phases, in the order in which a start goes through them.
+const (
+	phaseDisconnected phase = "disconnected" // no OpenFlow session
+	phaseHandshake    phase = "handshake"    // a peer has connected
+	phaseInventory    phase = "inventory"    // reading what the switch holds; nothing is changed
+	phaseStandby      phase = "standby"      // another brlb holds the lock
+	phaseWaiting      phase = "waiting"      // for OVSDB, or for first verdicts
+	phaseConverging   phase = "converging"   // a bundle is under way, or due
+	phaseSteady       phase = "steady"       // the switch holds what it should
+)
+
+// view is what the loop publishes; immutable.
+type view struct {
+	snapshot  *state.Snapshot
+	confirmed uint64 // newest revision that the switch held
+	inSync    bool
+	phase     phase
+	phaseAt   time.Time
+	degraded  []string
+	missing   []string // what readiness waits for
+	sw        switchInfo
+	ownFlows  int
+	inventory inventory.Update
+	writer    bool
+	config    *config.Config
+	targets   map[state.ProbeID]health.Target
+}
+
+func (l *loop) currentPhase() phase {
+	_, waiting := l.state.Waiting()
+	switch {
+	case l.sw.handshaking && l.sw.session == 0:
+		return phaseHandshake
+	case l.sw.session == 0:
+		return phaseDisconnected
+	case !l.writer && l.loaded:
+		return phaseStandby
+	case !l.loaded:
+		return phaseWaiting
+	case l.reconcile.installed == nil && l.reconcile.inFlight == nil:
+		return phaseInventory
+	case !l.reconcile.inSync(l.snapshot):
+		return phaseConverging
+	case waiting:
+		return phaseWaiting
+	}
+	return phaseSteady
+}
+
+func (l *loop) setPhase(now time.Time) {
+	if p := l.currentPhase(); p != l.phase {
+		l.opts.Logger.Debug("phase", "from", l.phase, "to", p)
+		l.phase, l.phaseAt = p, now
+	}
+}
+
+// degraded says what is wrong, in sentences.
+func (l *loop) degraded() []string {
+	cfg := l.state.Config()
+	var wrong []string
+	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
+	switch u := &l.inventory; {
+	case !u.Connected && u.Reason != "":
+		say("OVSDB at %s is not connected: %s", cfg.OVSDB, u.Reason)
+	case !u.Connected:
+		say("OVSDB at %s is not connected yet", cfg.OVSDB)
+	case !u.Bridge:
+		say("bridge %s does not exist: create it (ovs-vsctl add-br %s); brlb waits for it", cfg.Bridge, cfg.Bridge)
+	case !l.writer:
+		say("standby: another brlb holds the OVSDB lock brlb_%s", cfg.Bridge)
+	}
+	wrong = append(wrong, l.inventory.Problems...)
+	if l.sw.session == 0 {
+		text := "the switch is not connected"
+		if l.sw.lastError != "" {
+			text += ": " + l.sw.lastError
+		}
+		wrong = append(wrong, text)
+	}
+	if l.reconcile.problem != "" {
+		say("the switch refuses a change and keeps what it holds: %s", l.reconcile.problem)
+	}
+	if l.reconcile.alarm {
+		say("somebody else keeps changing brlb's flows: %d repairs in %v, the next one waits", len(l.reconcile.repairs), driftWindow)
+	}
+	for i := range l.snapshot.Pools {
+		p := &l.snapshot.Pools[i]
+		switch {
+		case p.Problem != "":
+			say("pool %s: %s", p.Name, p.Problem)
+		case p.Settled && p.Table == nil:
+			say("pool %s: no member owns a slot; its traffic is dropped", p.Name)
+		}
+	}
+	return wrong
+}
+
+// missing says what must still come before brlb is ready.
+func (l *loop) missing() []string {
+	var missing []string
+	if !l.loaded {
+		missing = append(missing, "OVSDB: bridge "+l.state.Config().Bridge+" has not been read yet")
+	}
+	if l.sw.session == 0 {
+		missing = append(missing, "the switch is not connected")
+	}
+	if deadline, waiting := l.state.Waiting(); waiting {
+		missing = append(missing, fmt.Sprintf("first verdicts of some members, at most until %s", deadline.Format(time.TimeOnly)))
+	}
+	if l.writer && l.sw.session != 0 && !l.reconcile.inSync(l.snapshot) {
+		missing = append(missing, "the switch has not confirmed the newest table")
+	}
+	if l.loaded && !l.writer {
+		missing = append(missing, "standby: another brlb holds the lock")
+	}
+	return missing
+}
+
+// publish hands the loop's view to everybody else.
+func (l *loop) publish() {
+	v := &view{
+		snapshot: l.snapshot, inSync: l.reconcile.inSync(l.snapshot),
+		phase: l.phase, phaseAt: l.phaseAt, degraded: l.degraded(), missing: l.missing(),
+		sw: l.sw, ownFlows: l.reconcile.installed.Len(), inventory: l.inventory, writer: l.writer,
+		config: l.state.Config(), targets: l.targets,
+	}
+	if held := l.reconcile.holding; held != nil {
+		v.confirmed = held.Revision
+	} else if old := l.view.Load(); old != nil {
+		v.confirmed = old.confirmed
+	}
+	old := l.view.Swap(v)
+	if old != nil && old.snapshot == v.snapshot && old.confirmed == v.confirmed && old.inSync == v.inSync &&
+		old.phase == v.phase && old.sw == v.sw && slices.Equal(old.degraded, v.degraded) {
+		return
+	}
+	l.changedMu.Lock()
+	close(l.changed)
+	l.changed = make(chan struct{})
+	l.changedMu.Unlock()
+}

@@ -1,0 +1,114 @@
+package pipeline
+
+import (
+	"net/netip"
+	"slices"
+
+	"brlb/controller/state"
+	"brlb/openflow"
+)
+
+// Members reads the members out of a set that came from a switch: their
+// numbers, addresses, next hops, and how many slots each owns. Rows that this
+// version of brlb would not have written so are left out.
+func Members(s Set) []state.Adopted {
+	type key struct{ pool, number uint16 }
+	found := map[key]*state.Adopted{}
+	entry := func(f *openflow.FlowMod) *state.Adopted {
+		_, pool, number := CookieParts(f.Cookie)
+		k := key{pool, uint16(number)}
+		if found[k] == nil {
+			found[k] = &state.Adopted{PoolID: k.pool, Number: k.number}
+		}
+		return found[k]
+	}
+	slots := map[key]int{}
+	for id, group := range s {
+		for i := range group.Rows {
+			f := group.Rows[i].Mod
+			switch {
+			case id.Kind == KindMember && f.Table == TableMember:
+				if addr, ok := natTarget(f); ok {
+					entry(f).Address = addr
+				}
+			case id.Kind == KindMember && f.Table == TableToMember:
+				if hop, ok := hopOf(f); ok {
+					m := entry(f)
+					m.Next, m.HasNext = hop, true
+				}
+			case id.Kind == KindSlot:
+				if owner, ok := SlotOwner(f); ok {
+					slots[key{id.Pool, owner}]++
+				}
+			}
+		}
+	}
+	var members []state.Adopted
+	for k, m := range found {
+		if m.Address.IsValid() {
+			m.Slots = slots[k]
+			members = append(members, *m)
+		}
+	}
+	slices.SortFunc(members, func(a, b state.Adopted) int { return int(a.Number) - int(b.Number) })
+	return members
+}
+
+// applied returns the actions that a flow carries out at once.
+func applied(f *openflow.FlowMod) openflow.ApplyActions {
+	for _, i := range f.Instructions {
+		if actions, ok := i.(openflow.ApplyActions); ok {
+			return actions
+		}
+	}
+	return nil
+}
+
+// SlotOwner returns the member number that a slot row loads.
+func SlotOwner(f *openflow.FlowMod) (uint16, bool) {
+	for _, a := range applied(f) {
+		if load, ok := a.(openflow.RegLoad); ok && load.Dst == openflow.Reg2.Whole() && load.Value <= 0xffff {
+			return uint16(load.Value), true
+		}
+	}
+	return 0, false
+}
+
+// Links returns the number of links of a pool's multipath row.
+func Links(f *openflow.FlowMod) (int, bool) {
+	for _, a := range applied(f) {
+		if m, ok := a.(openflow.Multipath); ok {
+			return int(m.MaxLink) + 1, true
+		}
+	}
+	return 0, false
+}
+
+func natTarget(f *openflow.FlowMod) (netip.AddrPort, bool) {
+	for _, a := range applied(f) {
+		ct, ok := a.(openflow.CT)
+		if !ok {
+			continue
+		}
+		for _, nested := range ct.Exec {
+			if nat, ok := nested.(openflow.NAT); ok && nat.MinAddr.IsValid() {
+				return netip.AddrPortFrom(nat.MinAddr, nat.MinPort), true
+			}
+		}
+	}
+	return netip.AddrPort{}, false
+}
+
+func hopOf(f *openflow.FlowMod) (hop state.NextHop, ok bool) {
+	for _, a := range applied(f) {
+		switch a := a.(type) {
+		case openflow.SetField:
+			if a.OXM.Field == openflow.EthDst {
+				hop.MAC = a.OXM.MAC()
+			}
+		case openflow.Output:
+			hop.Port, ok = uint32(a.Port), true
+		}
+	}
+	return hop, ok && hop.MAC != openflow.MAC{}
+}

@@ -1,0 +1,127 @@
+package pipeline
+
+import "fmt"
+
+// Tables of the bridge that brlb uses. Table 0 is shared with others; the
+// remaining ones are brlb's own.
+const (
+	TableClassify = 0  // VIP tuples, replies of members, ARP and ping for own addresses
+	TableOwn      = 1  // answers ARP and ping
+	TableVIP      = 2  // after ct(nat) on the way to a VIP
+	TableReply    = 3  // after ct(nat) on the way back
+	TableHash     = 10 // reg0=pool -> multipath -> reg1=slot
+	TableSlots    = 11 // reg0=pool, reg1=slot -> reg2=member
+	TableMember   = 12 // reg2=member -> ct(commit,nat)
+	TableToMember = 13 // MACs, ttl, output towards the member
+	TableToClient = 14 // MACs and port remembered at commit
+)
+
+// ownTables lists the tables in which no flow of anybody else belongs.
+var ownTables = [...]uint8{TableOwn, TableVIP, TableReply, TableHash, TableSlots, TableMember, TableToMember, TableToClient}
+
+// IsOwnTable says whether a table is brlb's alone.
+func IsOwnTable(table uint8) bool {
+	for _, own := range ownTables {
+		if own == table {
+			return true
+		}
+	}
+	return false
+}
+
+// Tables lists all tables that hold flows of brlb, in order.
+func Tables() []uint8 { return append([]uint8{TableClassify}, ownTables[:]...) }
+
+// The registers: reg0 pool id, reg1 slot, reg2 member number, and reg3 this
+// mark in a packet that the controller sends again, so that it doesn't come
+// back a second time.
+const resent = 1
+
+// Priorities. Table 0 is shared, so brlb's rows stand well above what people
+// usually choose there, and the miss row at the bottom.
+const (
+	prioARPForUs = 32020
+	prioOwn      = 32010 // ARP and ping for own addresses
+	prioVIP      = 32000 // a service's address and port
+	prioReply    = 31000 // what a member sends from its service port
+	prioVIPRest  = 30000 // whatever else goes to a VIP: dropped, never forwarded
+	prioMiss     = 1
+
+	prioRow   = 100 // rows of own tables
+	prioFloor = 0   // what remains: dropped, counted
+
+	prioReused   = 400 // table 2: SYN on an entry of an active member
+	prioStale    = 300 // table 2: SYN on an entry of any other member
+	prioKnown    = 200 // table 2: established
+	prioNew      = 150 // table 2: new
+	prioInvalid  = 120 // table 2: SYN that conntrack calls invalid
+	prioUnbroken = 50  // table 3: addressed to us, without an entry
+)
+
+// Kind says what a flow is for. It stands in the flow's cookie.
+type Kind uint8
+
+// The kinds.
+const (
+	KindBase    Kind = 1 // what the pipeline needs whatever the services
+	KindOwn     Kind = 2 // own addresses: ARP, ping
+	KindService Kind = 3 // a service's VIP rows
+	KindReply   Kind = 4 // replies of members
+	KindHash    Kind = 5 // a pool's multipath row
+	KindSlot    Kind = 6 // slot rows
+	KindMember  Kind = 7 // member rows
+)
+
+var kindNames = map[Kind]string{
+	KindBase: "base", KindOwn: "own", KindService: "service", KindReply: "reply",
+	KindHash: "hash", KindSlot: "slot", KindMember: "member",
+}
+
+// String is the word that `brlb flows --explain` uses.
+func (k Kind) String() string {
+	if name, ok := kindNames[k]; ok {
+		return name
+	}
+	return fmt.Sprintf("kind %d", uint8(k))
+}
+
+// A cookie is, from the top: tag 16 bits, kind 8, pool id 16, index 24. The
+// index is the slot or the member number.
+const (
+	cookieTag = 0xb71b
+
+	// CookieMask selects the tag: flows whose cookie matches Cookie(0,0,0)
+	// under this mask are brlb's own.
+	CookieMask = 0xffff_0000_0000_0000
+
+	maxIndex = 1<<24 - 1
+)
+
+// Cookie composes a cookie.
+func Cookie(kind Kind, pool uint16, index uint32) uint64 {
+	return cookieTag<<48 | uint64(kind)<<40 | uint64(pool)<<24 | uint64(index&maxIndex)
+}
+
+// IsOwn says whether a cookie carries brlb's tag.
+func IsOwn(cookie uint64) bool { return cookie>>48 == cookieTag }
+
+// CookieParts takes a cookie of brlb apart.
+func CookieParts(cookie uint64) (kind Kind, pool uint16, index uint32) {
+	return Kind(cookie >> 40), uint16(cookie >> 24), uint32(cookie & maxIndex)
+}
+
+// Concerns says whether a change that somebody else made to a flow with these
+// properties may have changed what brlb's flows do.
+func Concerns(table uint8, priority uint16, cookie uint64) bool {
+	if IsOwn(cookie) || IsOwnTable(table) {
+		return true
+	}
+	if table != TableClassify {
+		return false
+	}
+	switch priority {
+	case prioARPForUs, prioOwn, prioVIP, prioReply, prioVIPRest, prioMiss:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,213 @@
+package pipeline
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"brlb/openflow"
+)
+
+// Row is one flow, encoded once: two rows are the same flow when their Keys
+// are equal, and the same in all else when their Wires are equal.
+type Row struct {
+	Key  string // table, priority and match
+	Wire string // the flow as an ADD message, cookie and instructions included
+	Mod  *openflow.FlowMod
+}
+
+// Offsets in an encoded FlowMod (OF1.4 section 7.3.4.2, struct ofp_flow_mod).
+const (
+	wireTable    = 24
+	wirePriority = 30
+	wireMatch    = 48
+)
+
+func newRow(mod *openflow.FlowMod) (Row, error) {
+	slices.SortStableFunc(mod.Match, func(a, b openflow.OXM) int { return cmp.Compare(a.Field, b.Field) })
+	wire, err := openflow.Append(nil, 0, mod)
+	if err != nil {
+		return Row{}, fmt.Errorf("flow %s: %w", mod, err)
+	}
+	matchEnd := wireMatch + int(wire[wireMatch+2])<<8 + int(wire[wireMatch+3])
+	key := make([]byte, 0, 3+matchEnd-wireMatch)
+	key = append(key, wire[wireTable], wire[wirePriority], wire[wirePriority+1])
+	key = append(key, wire[wireMatch:matchEnd]...)
+	return Row{Key: string(key), Wire: string(wire), Mod: mod}, nil
+}
+
+// GroupID names rows that belong together: a kind, and the pool whose rows
+// they are (0 for rows of no pool).
+type GroupID struct {
+	Kind Kind
+	Pool uint16
+}
+
+// Group is an immutable list of rows, sorted by key.
+type Group struct{ Rows []Row }
+
+// Set is a set of flows. Its groups are never modified, so that sets can share
+// them and a comparison can skip what is shared.
+type Set map[GroupID]*Group
+
+// Len returns the number of flows.
+func (s Set) Len() int {
+	n := 0
+	for _, g := range s {
+		n += len(g.Rows)
+	}
+	return n
+}
+
+// Flows returns all flows, sorted by table, then by descending priority, then
+// by match.
+func (s Set) Flows() []*openflow.FlowMod {
+	var rows []Row
+	for _, g := range s {
+		rows = append(rows, g.Rows...)
+	}
+	slices.SortFunc(rows, func(a, b Row) int {
+		return cmp.Or(
+			cmp.Compare(a.Mod.Table, b.Mod.Table),
+			cmp.Compare(b.Mod.Priority, a.Mod.Priority),
+			strings.Compare(a.Key, b.Key))
+	})
+	flows := make([]*openflow.FlowMod, len(rows))
+	for i := range rows {
+		flows[i] = rows[i].Mod
+	}
+	return flows
+}
+
+func newGroup(mods []*openflow.FlowMod) (*Group, error) {
+	g := &Group{Rows: make([]Row, 0, len(mods))}
+	for _, mod := range mods {
+		row, err := newRow(mod)
+		if err != nil {
+			return nil, err
+		}
+		g.Rows = append(g.Rows, row)
+	}
+	byKey := func(a, b Row) int { return strings.Compare(a.Key, b.Key) }
+	if !slices.IsSortedFunc(g.Rows, byKey) {
+		slices.SortFunc(g.Rows, byKey)
+	}
+	for i := 1; i < len(g.Rows); i++ {
+		if g.Rows[i].Key == g.Rows[i-1].Key {
+			return nil, fmt.Errorf("two flows with one match: %s and %s", g.Rows[i-1].Mod, g.Rows[i].Mod)
+		}
+	}
+	return g, nil
+}
+
+// FromSwitch turns the flows that a switch returned into a set. Flows of
+// others are left out.
+func FromSwitch(stats []openflow.FlowStats) (Set, error) {
+	mods := map[GroupID][]*openflow.FlowMod{}
+	for i := range stats {
+		f := &stats[i]
+		if !IsOwn(f.Cookie) {
+			continue
+		}
+		kind, pool, _ := CookieParts(f.Cookie)
+		id := GroupID{Kind: kind, Pool: pool}
+		mod := flow(f.Cookie, f.Table, f.Priority, f.Match, f.Instructions...)
+		mod.IdleTimeout, mod.HardTimeout, mod.Flags, mod.Importance = f.IdleTimeout, f.HardTimeout, f.Flags, f.Importance
+		mods[id] = append(mods[id], mod)
+	}
+	set := Set{}
+	for id, list := range mods {
+		g, err := newGroup(list)
+		if err != nil {
+			return nil, err
+		}
+		set[id] = g
+	}
+	return set, nil
+}
+
+// Plan is how to get from one set to another.
+type Plan struct {
+	// Mods are DELETE_STRICTs, which spare flows of others, and then ADDs,
+	// which keep the counters of rows that they replace.
+	Mods    []openflow.Message
+	Deleted int
+	Added   int
+	// Result is what the switch holds when all of Mods have been applied.
+	Result Set
+}
+
+// Diff plans the way from installed to desired. Groups for which held is true
+// stay as they are installed.
+func Diff(installed, desired Set, held func(GroupID) bool) Plan {
+	plan := Plan{Result: Set{}}
+	var deletes, adds []openflow.Message
+	for _, id := range groupIDs(installed, desired) {
+		from, to := installed[id], desired[id]
+		if held(id) {
+			to = from
+		}
+		if to != nil {
+			plan.Result[id] = to
+		}
+		if from == to {
+			continue
+		}
+		diffRows(from, to, func(was, want *Row) {
+			switch {
+			case want == nil:
+				deletes = append(deletes, deletion(was.Mod))
+			case was == nil || was.Wire != want.Wire:
+				adds = append(adds, want.Mod)
+			}
+		})
+	}
+	plan.Deleted, plan.Added = len(deletes), len(adds)
+	plan.Mods = append(deletes, adds...)
+	return plan
+}
+
+// diffRows walks two groups in step and calls visit for each key of either.
+func diffRows(from, to *Group, visit func(was, want *Row)) {
+	var a, b []Row
+	if from != nil {
+		a = from.Rows
+	}
+	if to != nil {
+		b = to.Rows
+	}
+	for len(a) > 0 || len(b) > 0 {
+		switch {
+		case len(b) == 0 || len(a) > 0 && a[0].Key < b[0].Key:
+			visit(&a[0], nil)
+			a = a[1:]
+		case len(a) == 0 || b[0].Key < a[0].Key:
+			visit(nil, &b[0])
+			b = b[1:]
+		default:
+			visit(&a[0], &b[0])
+			a, b = a[1:], b[1:]
+		}
+	}
+}
+
+func deletion(mod *openflow.FlowMod) *openflow.FlowMod {
+	d := openflow.NewFlowMod(openflow.FlowDeleteStrict)
+	d.Cookie, d.CookieMask = Cookie(0, 0, 0), CookieMask
+	d.Table, d.Priority, d.Match = mod.Table, mod.Priority, mod.Match
+	return d
+}
+
+func groupIDs(sets ...Set) []GroupID {
+	var ids []GroupID
+	for _, s := range sets {
+		for id := range s {
+			ids = append(ids, id)
+		}
+	}
+	slices.SortFunc(ids, func(a, b GroupID) int {
+		return cmp.Or(cmp.Compare(a.Pool, b.Pool), cmp.Compare(a.Kind, b.Kind))
+	})
+	return slices.Compact(ids)
+}

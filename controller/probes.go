@@ -1,0 +1,115 @@
+package controller
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"brlb/controller/api"
+	"brlb/controller/config"
+	"brlb/health"
+)
+
+// probeCheck translates a check of the configuration for the prober.
+func probeCheck(cfg *config.Config, name string) health.Check {
+	c, _ := cfg.Check(name)
+	check := health.Check{
+		Type: health.TCP, Interval: c.Interval, Fast: c.Fast, Down: c.Down, Timeout: c.Timeout,
+		Rise: c.Rise, Fall: c.Fall,
+	}
+	if c.Type == config.CheckHTTP {
+		check.Type = health.HTTP
+		check.HTTP = health.HTTPOptions{Path: c.Path, Method: c.Method, Host: c.Host, Status: statusText(c.Status)}
+	}
+	return check.WithDefaults()
+}
+
+func statusText(ranges []config.StatusRange) string {
+	parts := make([]string, len(ranges))
+	for i, r := range ranges {
+		parts[i] = fmt.Sprintf("%d-%d", r.Min, r.Max)
+	}
+	return strings.Join(parts, ",")
+}
+
+// probeBounds are the upper bounds, in seconds, of the histogram of probe
+// durations.
+var probeBounds = []float64{0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5}
+
+// probeStats counts probe results. It is fed by the prober's goroutines.
+type probeStats struct {
+	mu     sync.Mutex
+	counts map[health.Target]*probeCount
+}
+
+type probeCount struct {
+	results map[string]uint64
+	seconds histogram
+}
+
+func newProbeStats() *probeStats { return &probeStats{counts: map[health.Target]*probeCount{}} }
+
+func (p *probeStats) observe(t health.Target, r health.Result) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c := p.counts[t]
+	if c == nil {
+		c = &probeCount{results: map[string]uint64{}, seconds: newHistogram(probeBounds)}
+		p.counts[t] = c
+	}
+	c.results[r.Code.String()]++
+	c.seconds.observe(r.Duration)
+}
+
+// keep forgets targets that are not probed any more.
+func (p *probeStats) keep(wanted map[health.Target]bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for t := range p.counts {
+		if !wanted[t] {
+			delete(p.counts, t)
+		}
+	}
+}
+
+func (p *probeStats) read(t health.Target) (api.ProbeCounts, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c := p.counts[t]
+	if c == nil {
+		return api.ProbeCounts{}, false
+	}
+	results := make(map[string]uint64, len(c.results))
+	for code, n := range c.results {
+		results[code] = n
+	}
+	return api.ProbeCounts{Results: results, Seconds: c.seconds.read()}, true
+}
+
+// histogram counts durations below each bound.
+type histogram struct {
+	bounds []float64
+	counts []uint64
+	count  uint64
+	sum    float64
+}
+
+func newHistogram(bounds []float64) histogram {
+	return histogram{bounds: bounds, counts: make([]uint64, len(bounds))}
+}
+
+func (h *histogram) observe(d time.Duration) {
+	seconds := d.Seconds()
+	h.count++
+	h.sum += seconds
+	for i, bound := range h.bounds {
+		if seconds <= bound {
+			h.counts[i]++
+		}
+	}
+}
+
+func (h *histogram) read() api.Histogram {
+	return api.Histogram{Bounds: h.bounds, Counts: append([]uint64(nil), h.counts...), Count: h.count, Sum: h.sum}
+}

@@ -1,0 +1,167 @@
+package state
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"brlb/controller/config"
+	"brlb/openflow"
+)
+
+// MemberID names a member of a pool: the pool's name and the member's key,
+// its canonical address:port.
+type MemberID struct {
+	Pool string
+	Key  string
+}
+
+// Admin is what an operator has decided about a member.
+type Admin string
+
+// The admin states. Draining: no new connections, the old ones finish.
+// Disabled: the same, and the member isn't probed either.
+const (
+	Enabled  Admin = "enabled"
+	Draining Admin = "draining"
+	Disabled Admin = "disabled"
+)
+
+// Override is an admin state together with who set it, when and why.
+type Override struct {
+	State Admin     `json:"state"`
+	Who   string    `json:"who,omitempty"`
+	Why   string    `json:"why,omitempty"`
+	At    time.Time `json:"at"`
+}
+
+// Health is the verdict of the probes.
+type Health string
+
+// The health verdicts. Unknown: no conclusive probe yet.
+const (
+	Unknown Health = "unknown"
+	Up      Health = "up"
+	Down    Health = "down"
+)
+
+// ProbeID names one probe: an address and the check that runs against it.
+// Pools that share both share the probe and its verdict.
+type ProbeID struct {
+	Address netip.AddrPort
+	Check   string
+}
+
+// Verdict is the health of one probe target.
+type Verdict struct {
+	Health Health
+	Since  time.Time
+	Code   string // L4OK, L4TOUT, ... L7TOUT
+	Detail string // a sentence for people, e.g. "200 in 1.2ms"
+}
+
+// NextHop is where frames for an address must go.
+type NextHop struct {
+	MAC    openflow.MAC
+	Port   uint32 // OpenFlow port number on the bridge
+	Source string // "ovsdb", "arp" or "adopted" (found in the switch's flows)
+}
+
+// Port is a port of the bridge, as the switch describes it.
+type Port struct {
+	Number uint32
+	Name   string
+	Live   bool // OFPPS_LIVE: carrier and BFD, CFM, LACP where configured
+}
+
+// Member is one member of a pool in a Snapshot.
+type Member struct {
+	ID       MemberID
+	Name     string
+	Address  netip.AddrPort
+	Via      netip.Addr // router that leads to the member; zero if on link
+	Check    string
+	Weight   uint32
+	Number   uint16 // ct_mark[0..15] and reg2; stable for the life of the key
+	Admin    Override
+	Health   Verdict
+	Next     NextHop
+	HasNext  bool
+	Active   bool
+	Adopted  bool   // owned slots on the switch when brlb connected
+	Reason   string // why it is not active; empty when it is
+	Slots    int
+	Declared bool // comes from an OVSDB Interface row, not from the file
+}
+
+// Key returns the member's canonical address:port.
+func (m *Member) Key() string { return m.ID.Key }
+
+// member is what the configuration or OVSDB says of a member.
+type member struct {
+	id       MemberID
+	name     string
+	address  netip.AddrPort
+	via      netip.Addr
+	check    string
+	weight   uint32
+	declared bool
+	port     string // declared members: the Interface they sit on
+}
+
+func (m *member) nextHopAddr() netip.Addr {
+	if m.via.IsValid() {
+		return m.via
+	}
+	return m.address.Addr()
+}
+
+func fromConfig(pool *config.Pool, m *config.Member) member {
+	return member{
+		id:      MemberID{Pool: pool.Name, Key: m.Address.String()},
+		name:    m.Name,
+		address: m.Address,
+		via:     m.Via,
+		check:   pool.Check,
+		weight:  m.Weight,
+	}
+}
+
+// inactive says why a member must not own slots, or returns "".
+func (s *State) inactive(m *Member) string {
+	switch {
+	case !s.numbered:
+		return "waiting for OVSDB, which keeps the member numbers"
+	case m.Number == 0:
+		return "all 65535 member numbers are in use"
+	case m.Admin.State != Enabled:
+		return describeOverride(m.Admin)
+	case m.Health.Health == Down:
+		return fmt.Sprintf("down: %s %s", m.Health.Code, m.Health.Detail)
+	case m.Health.Health == Unknown && !m.Adopted:
+		return "not probed yet"
+	case !m.HasNext && m.Via.IsValid():
+		return fmt.Sprintf("no next hop: router %s has not answered ARP", m.Via)
+	case !m.HasNext:
+		return fmt.Sprintf("no next hop: nobody has answered ARP for %s", m.Address.Addr())
+	}
+	port, ok := s.ports[m.Next.Port]
+	switch {
+	case !ok:
+		return fmt.Sprintf("port %d is not on the bridge", m.Next.Port)
+	case !port.Live:
+		return fmt.Sprintf("port %s (%d) is down", port.Name, port.Number)
+	}
+	return ""
+}
+
+func describeOverride(o Override) string {
+	text := string(o.State)
+	if o.Who != "" {
+		text += " by " + o.Who
+	}
+	if o.Why != "" {
+		text += ": " + o.Why
+	}
+	return text
+}

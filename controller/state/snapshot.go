@@ -1,0 +1,292 @@
+package state
+
+import (
+	"errors"
+	"net/netip"
+	"reflect"
+	"slices"
+	"time"
+
+	"brlb/controller/config"
+	"brlb/maglev"
+	"brlb/openflow"
+)
+
+// Snapshot is one immutable picture of what should be: services, pools,
+// members and slot tables. Two snapshots of the same facts are equal but for
+// Revision.
+type Snapshot struct {
+	Revision uint64
+	Bridge   string
+	MAC      openflow.MAC // source MAC of VIPs and gateways
+	Zone     uint16       // conntrack zone
+	Drop     bool         // what is none of brlb's business: drop instead of NORMAL
+	Gateways []netip.Prefix
+	Services []Service
+	Pools    []Pool // sorted by id
+	Ports    []Port // sorted by number
+}
+
+// Service is what clients talk to.
+type Service struct {
+	Name      string
+	Addresses []netip.Addr
+	Ports     []config.Port
+	Pool      string
+	PoolID    uint16
+}
+
+// Pool is a set of members behind a slot table.
+type Pool struct {
+	Name    string
+	ID      uint16
+	Slots   int
+	Layout  string
+	Mode    string
+	Check   string
+	Members []Member // sorted by key
+	Active  int
+	// Settled is false while the pool waits for first verdicts: what the
+	// switch holds of it must stay as it is.
+	Settled bool
+	// Table is the slot table, nil when no member is active.
+	Table  *maglev.Table
+	Digest string // of Table; "" without one
+	// Problem says why there is no table although members are active.
+	Problem string
+}
+
+// Member returns the pool's member with that key or name, or nil.
+func (p *Pool) Member(keyOrName string) *Member {
+	for i := range p.Members {
+		if m := &p.Members[i]; m.ID.Key == keyOrName || m.Name == keyOrName {
+			return m
+		}
+	}
+	return nil
+}
+
+// Owner returns the member that owns a slot, or nil.
+func (p *Pool) Owner(slot int) *Member {
+	if p.Table == nil || slot < 0 || slot >= p.Table.Slots() {
+		return nil
+	}
+	return p.Member(p.Table.Key(slot))
+}
+
+// Pool returns the pool of that name, or nil.
+func (s *Snapshot) Pool(name string) *Pool {
+	for i := range s.Pools {
+		if s.Pools[i].Name == name {
+			return &s.Pools[i]
+		}
+	}
+	return nil
+}
+
+// Find returns the members that a person may mean by "be1", "web/be1" or
+// "10.30.0.11:8080".
+func (s *Snapshot) Find(what string) []*Member {
+	var found []*Member
+	for i := range s.Pools {
+		p := &s.Pools[i]
+		for j := range p.Members {
+			m := &p.Members[j]
+			if what == m.Name || what == m.ID.Key || what == p.Name+"/"+m.Name || what == p.Name+"/"+m.ID.Key {
+				found = append(found, m)
+			}
+		}
+	}
+	return found
+}
+
+// Snapshot returns the picture of the facts as they are now. It returns the
+// previous one while nothing has changed.
+func (s *State) Snapshot() *Snapshot {
+	snap := &Snapshot{
+		Revision: s.revision,
+		Bridge:   s.cfg.Bridge,
+		MAC:      s.mac,
+		Zone:     s.cfg.Zone,
+		Drop:     s.cfg.Miss == config.MissDrop,
+		Gateways: s.cfg.Gateways,
+	}
+	if s.cfg.MAC.IsSet() {
+		snap.MAC = openflow.MAC(s.cfg.MAC)
+	}
+	for _, p := range s.ports {
+		snap.Ports = append(snap.Ports, p)
+	}
+	slices.SortFunc(snap.Ports, func(a, b Port) int { return int(int64(a.Number) - int64(b.Number)) })
+	for i := range s.cfg.Pools {
+		snap.Pools = append(snap.Pools, s.poolSnapshot(&s.cfg.Pools[i]))
+	}
+	slices.SortFunc(snap.Pools, func(a, b Pool) int { return int(a.ID) - int(b.ID) })
+	for _, c := range s.cfg.Services {
+		service := Service{Name: c.Name, Addresses: c.Addresses, Ports: c.Ports, Pool: c.Pool}
+		if p := snap.Pool(c.Pool); p != nil {
+			service.PoolID = p.ID
+		}
+		snap.Services = append(snap.Services, service)
+	}
+	if s.last != nil && reflect.DeepEqual(s.last, snap) {
+		return s.last
+	}
+	s.revision++
+	snap.Revision = s.revision
+	s.last = snap
+	return snap
+}
+
+func (s *State) poolSnapshot(c *config.Pool) Pool {
+	p := Pool{Name: c.Name, ID: c.ID, Slots: c.Slots, Layout: c.Layout, Mode: c.Mode, Check: c.Check}
+	kept := s.pools[c.Name]
+	settled := true
+	for _, m := range s.members(c) {
+		member := s.memberSnapshot(&m)
+		if member.Active {
+			p.Active++
+		}
+		if waitsFor(&member) {
+			settled = false
+		}
+		p.Members = append(p.Members, member)
+	}
+	if s.numbered && (settled || !s.now.Before(s.deadline)) {
+		kept.settled = true
+	}
+	p.Settled = kept.settled
+	p.Problem = kept.build(c, p.Members)
+	p.Table, p.Digest = kept.table, kept.digest
+	if p.Table != nil {
+		counts := p.Table.Counts(nil)
+		for i := range p.Table.Members {
+			if m := p.Member(p.Table.Members[i].Key); m != nil {
+				m.Slots = counts[i]
+			}
+		}
+	}
+	return p
+}
+
+func (s *State) memberSnapshot(m *member) Member {
+	out := Member{
+		ID: m.id, Name: m.name, Address: m.address, Via: m.via, Check: m.check, Weight: m.weight,
+		Admin:    Override{State: Enabled},
+		Adopted:  s.adopted[m.id],
+		Declared: m.declared,
+	}
+	if s.numbered {
+		out.Number = s.numbers.Get(m.id)
+	}
+	if o, ok := s.admin[m.id]; ok {
+		out.Admin = o
+	}
+	out.Health = Verdict{Health: Unknown}
+	if v, ok := s.verdicts[ProbeID{Address: m.address, Check: m.check}]; ok {
+		out.Health = v
+	}
+	out.Next, out.HasNext = s.nextHop(m)
+	out.Reason = s.inactive(&out)
+	out.Active = out.Reason == ""
+	return out
+}
+
+// waitsFor says whether a pool that has just started should wait for this
+// member: it may serve, but it has no verdict or no next hop yet.
+func waitsFor(m *Member) bool {
+	if m.Admin.State != Enabled || m.Health.Health == Down {
+		return false
+	}
+	return m.Health.Health == Unknown || !m.HasNext
+}
+
+// build makes the slot table over the active members, unless the last one was
+// made for the same members and weights. It returns what went wrong, if
+// anything did.
+func (p *pool) build(c *config.Pool, members []Member) string {
+	in := maglev.Input{Pool: c.ID, Slots: c.Slots}
+	for i := range members {
+		if members[i].Active {
+			in.Members = append(in.Members, maglev.Member{Key: members[i].ID.Key, Weight: members[i].Weight})
+		}
+	}
+	if p.layout == c.Layout && p.input.Pool == in.Pool && p.input.Slots == in.Slots && slices.Equal(p.input.Members, in.Members) {
+		return p.problem
+	}
+	p.layout, p.input, p.table, p.digest, p.problem = c.Layout, in, nil, "", ""
+	layout, err := maglev.ByName(c.Layout)
+	if err == nil {
+		table := new(maglev.Table)
+		if err = layout.Build(in, table); err == nil {
+			p.table, p.digest = table, table.Digest()
+			return ""
+		}
+	}
+	if !errors.Is(err, maglev.ErrNoMembers) {
+		p.problem = err.Error()
+	}
+	return p.problem
+}
+
+// Event is something that happened to a member or a pool, for people.
+type Event struct {
+	Time   time.Time `json:"time"`
+	Pool   string    `json:"pool,omitempty"`
+	Member string    `json:"member,omitempty"`
+	Text   string    `json:"text"`
+}
+
+// Events tells what became different between two snapshots.
+func Events(old, current *Snapshot, now time.Time) []Event {
+	var events []Event
+	for i := range current.Pools {
+		p := &current.Pools[i]
+		var before *Pool
+		if old != nil {
+			before = old.Pool(p.Name)
+		}
+		for j := range p.Members {
+			m := &p.Members[j]
+			var was *Member
+			if before != nil {
+				was = before.Member(m.ID.Key)
+			}
+			if was != nil && was.Active == m.Active && was.Reason == m.Reason {
+				continue
+			}
+			text := "active"
+			if !m.Active {
+				text = m.Reason
+			}
+			events = append(events, Event{Time: now, Pool: p.Name, Member: m.Name, Text: text})
+		}
+		if before == nil {
+			continue
+		}
+		for j := range before.Members {
+			if m := &before.Members[j]; p.Member(m.ID.Key) == nil {
+				events = append(events, Event{Time: now, Pool: p.Name, Member: m.Name, Text: "removed"})
+			}
+		}
+		if before.Active > 0 && p.Active == 0 {
+			events = append(events, Event{Time: now, Pool: p.Name, Text: "no member is active: traffic is dropped"})
+		}
+	}
+	return events
+}
+
+// AllActive is the picture of a configuration in which every member works:
+// what a table would look like, with no switch and no probe.
+func AllActive(cfg *config.Config) *Snapshot {
+	s := New(cfg, time.Time{})
+	s.numbered = true
+	s.SetPorts([]Port{{Number: 1, Name: "any", Live: true}}, time.Time{})
+	for _, id := range s.Probes() {
+		s.SetVerdict(id, Verdict{Health: Up}, time.Time{})
+	}
+	for _, addr := range s.NextHops() {
+		s.SetNextHop(addr, NextHop{Port: 1}, time.Time{})
+	}
+	return s.Snapshot()
+}

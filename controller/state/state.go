@@ -1,0 +1,370 @@
+package state
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"time"
+
+	"brlb/controller/config"
+	"brlb/maglev"
+	"brlb/openflow"
+)
+
+// State holds the facts. It is not safe for concurrent use: one goroutine
+// owns it and publishes Snapshots.
+type State struct {
+	cfg      *config.Config
+	mac      openflow.MAC
+	declared []Declared
+	admin    map[MemberID]Override
+	verdicts map[ProbeID]Verdict
+	arp      map[netip.Addr]NextHop
+	ports    map[uint32]Port
+	numbers  *Numbers
+	numbered bool // stored numbers were loaded; before that none is assigned
+	adopted  map[MemberID]bool
+	pools    map[string]*pool
+	deadline time.Time // until then a pool waits for first verdicts
+	now      time.Time // time of the newest event
+	revision uint64
+	last     *Snapshot
+}
+
+// pool is the part of a pool's state that outlives a snapshot.
+type pool struct {
+	settled bool
+	// The slot table as last built, and what it was built from.
+	layout  string
+	input   maglev.Input
+	table   *maglev.Table
+	digest  string
+	problem string
+}
+
+// Declared is a member declared on an OVSDB Interface row by
+// external_ids:brlb-pool, brlb-address, brlb-name and brlb-weight.
+type Declared struct {
+	Interface string
+	Pool      string
+	Name      string
+	Address   netip.AddrPort
+	Weight    uint32
+	MAC       openflow.MAC // external_ids:attached-mac; zero if not given
+	OFPort    uint32       // 0 if Open vSwitch has assigned none (or -1)
+}
+
+// New returns the state for a configuration. Pools wait for their members'
+// first verdicts, at most until now plus the configured start deadline.
+func New(cfg *config.Config, now time.Time) *State {
+	s := &State{
+		admin:    map[MemberID]Override{},
+		verdicts: map[ProbeID]Verdict{},
+		arp:      map[netip.Addr]NextHop{},
+		ports:    map[uint32]Port{},
+		numbers:  NewNumbers(),
+		adopted:  map[MemberID]bool{},
+		pools:    map[string]*pool{},
+		deadline: now.Add(cfg.StartDeadline),
+		now:      now,
+	}
+	s.SetConfig(cfg, now)
+	return s
+}
+
+// Clone returns an independent copy, for asking what a change would do.
+func (s *State) Clone() *State {
+	c := *s
+	c.admin = cloneMap(s.admin)
+	c.verdicts = cloneMap(s.verdicts)
+	c.arp = cloneMap(s.arp)
+	c.ports = cloneMap(s.ports)
+	c.adopted = cloneMap(s.adopted)
+	c.numbers = &Numbers{byID: cloneMap(s.numbers.byID), used: cloneMap(s.numbers.used), next: s.numbers.next}
+	c.pools = map[string]*pool{}
+	for name, p := range s.pools {
+		copied := *p
+		c.pools[name] = &copied
+	}
+	return &c
+}
+
+func cloneMap[K comparable, V any](m map[K]V) map[K]V {
+	c := make(map[K]V, len(m))
+	for k, v := range m {
+		c[k] = v
+	}
+	return c
+}
+
+// Config returns the configuration in force.
+func (s *State) Config() *config.Config { return s.cfg }
+
+// SetConfig replaces the configuration. Verdicts, admin states and next hops
+// of members that stay are kept. A pool that is new while others already
+// serve waits for its first verdicts like any pool at the start.
+func (s *State) SetConfig(cfg *config.Config, now time.Time) {
+	s.now = now
+	if s.cfg != nil {
+		s.deadline = now.Add(cfg.StartDeadline)
+	}
+	s.cfg = cfg
+	pools := map[string]*pool{}
+	for i := range cfg.Pools {
+		name := cfg.Pools[i].Name
+		if old, ok := s.pools[name]; ok {
+			pools[name] = old
+		} else {
+			pools[name] = &pool{}
+		}
+	}
+	s.pools = pools
+	s.forget()
+}
+
+// forget drops verdicts of what is not probed any more: a member that comes
+// back starts anew.
+func (s *State) forget() {
+	wanted := map[ProbeID]bool{}
+	for _, id := range s.Probes() {
+		wanted[id] = true
+	}
+	for id := range s.verdicts {
+		if !wanted[id] {
+			delete(s.verdicts, id)
+		}
+	}
+}
+
+// Probes returns what must be probed, sorted: every member that is not
+// disabled.
+func (s *State) Probes() []ProbeID {
+	seen := map[ProbeID]bool{}
+	var ids []ProbeID
+	for i := range s.cfg.Pools {
+		for _, m := range s.members(&s.cfg.Pools[i]) {
+			id := ProbeID{Address: m.address, Check: m.check}
+			if s.admin[m.id].State == Disabled || seen[id] {
+				continue
+			}
+			seen[id] = true
+			ids = append(ids, id)
+		}
+	}
+	slices.SortFunc(ids, func(a, b ProbeID) int {
+		return cmp.Or(a.Address.Compare(b.Address), cmp.Compare(a.Check, b.Check))
+	})
+	return ids
+}
+
+// NextHops returns the addresses whose MAC must be known, sorted: members that
+// are neighbours, and the routers of the others.
+func (s *State) NextHops() []netip.Addr {
+	seen := map[netip.Addr]bool{}
+	var addrs []netip.Addr
+	for i := range s.cfg.Pools {
+		for _, m := range s.members(&s.cfg.Pools[i]) {
+			addr := m.nextHopAddr()
+			if seen[addr] {
+				continue
+			}
+			seen[addr] = true
+			if hop, ok := s.nextHop(&m); ok && hop.Source == "ovsdb" {
+				continue
+			}
+			addrs = append(addrs, addr)
+		}
+	}
+	slices.SortFunc(addrs, netip.Addr.Compare)
+	return addrs
+}
+
+// SetMAC sets the MAC address of VIPs and gateways, used when the
+// configuration names none.
+func (s *State) SetMAC(mac openflow.MAC) { s.mac = mac }
+
+// SetDeclared replaces the members declared in OVSDB.
+func (s *State) SetDeclared(declared []Declared, now time.Time) {
+	s.now = now
+	s.declared = slices.Clone(declared)
+	s.forget()
+}
+
+// SetAdmin replaces all operators' overrides by those stored in OVSDB.
+func (s *State) SetAdmin(overrides map[MemberID]Override, now time.Time) {
+	s.now = now
+	s.admin = cloneMap(overrides)
+	s.forget()
+}
+
+// SetOverride sets one member's override; Enabled removes it.
+func (s *State) SetOverride(id MemberID, o Override) {
+	s.now = o.At
+	if o.State == Enabled {
+		delete(s.admin, id)
+	} else {
+		s.admin[id] = o
+	}
+	s.forget()
+}
+
+// SetVerdict records what the probes found.
+func (s *State) SetVerdict(id ProbeID, v Verdict, now time.Time) {
+	s.now = now
+	s.verdicts[id] = v
+	if v.Health == Unknown {
+		return
+	}
+	for i := range s.cfg.Pools {
+		if p := &s.cfg.Pools[i]; p.Check == id.Check {
+			delete(s.adopted, MemberID{Pool: p.Name, Key: id.Address.String()})
+		}
+	}
+}
+
+// SetNextHop records where an address was found.
+func (s *State) SetNextHop(addr netip.Addr, hop NextHop, now time.Time) {
+	s.now = now
+	s.arp[addr] = hop
+}
+
+// SetPorts replaces the switch's ports.
+func (s *State) SetPorts(ports []Port, now time.Time) {
+	s.now = now
+	s.ports = make(map[uint32]Port, len(ports))
+	for _, p := range ports {
+		s.ports[p.Number] = p
+	}
+}
+
+// LoadNumbers adds member numbers stored by an earlier run ("" if none are).
+// Until it is called, no member gets a number, hence none is active. It reports
+// entries that it could not use.
+func (s *State) LoadNumbers(text string) error {
+	s.numbered = true
+	return s.numbers.Load(text)
+}
+
+// Numbers returns the member numbers in the form that LoadNumbers reads.
+func (s *State) Numbers() string { return s.numbers.String() }
+
+// Adopted is what the switch already holds of a member.
+type Adopted struct {
+	Number  uint16
+	PoolID  uint16
+	Address netip.AddrPort
+	Next    NextHop
+	HasNext bool
+	Slots   int // slot rows that name it
+}
+
+// Adopt takes over what was found on the switch: the numbers and next hops of
+// its members, and which of them own slots. Members without a verdict that own
+// slots count as serving until their first verdict.
+func (s *State) Adopt(found []Adopted, now time.Time) {
+	s.now = now
+	for _, f := range found {
+		p := s.poolByID(f.PoolID)
+		if p == nil {
+			continue
+		}
+		id := MemberID{Pool: p.Name, Key: f.Address.String()}
+		s.numbers.Adopt(id, f.Number)
+		if f.Slots > 0 {
+			s.adopted[id] = true
+		}
+		if !f.HasNext {
+			continue
+		}
+		m, ok := s.find(id)
+		if !ok {
+			continue
+		}
+		hop := m.nextHopAddr()
+		if _, known := s.arp[hop]; !known {
+			f.Next.Source = "adopted"
+			s.arp[hop] = f.Next
+		}
+	}
+}
+
+// Tick lets time pass: a pool that has waited until the deadline stops waiting.
+func (s *State) Tick(now time.Time) { s.now = now }
+
+// Waiting returns the time at which pools stop waiting for first verdicts, and
+// whether any pool still waits.
+func (s *State) Waiting() (deadline time.Time, waiting bool) {
+	for _, p := range s.pools {
+		if !p.settled {
+			return s.deadline, true
+		}
+	}
+	return time.Time{}, false
+}
+
+func (s *State) poolByID(id uint16) *config.Pool {
+	for i := range s.cfg.Pools {
+		if s.cfg.Pools[i].ID == id {
+			return &s.cfg.Pools[i]
+		}
+	}
+	return nil
+}
+
+func (s *State) find(id MemberID) (member, bool) {
+	for i := range s.cfg.Pools {
+		if s.cfg.Pools[i].Name != id.Pool {
+			continue
+		}
+		for _, m := range s.members(&s.cfg.Pools[i]) {
+			if m.id == id {
+				return m, true
+			}
+		}
+	}
+	return member{}, false
+}
+
+// members returns the members of a pool sorted by key: those of the file, and
+// those declared in OVSDB if the pool takes them. The file wins where both
+// name the same address.
+func (s *State) members(p *config.Pool) []member {
+	out := make([]member, 0, len(p.Members))
+	seen := map[string]bool{}
+	for i := range p.Members {
+		m := fromConfig(p, &p.Members[i])
+		seen[m.id.Key] = true
+		out = append(out, m)
+	}
+	if p.FromOVSDB {
+		for _, d := range s.declared {
+			key := d.Address.String()
+			if d.Pool != p.Name || seen[key] {
+				continue
+			}
+			seen[key] = true
+			name := d.Name
+			if name == "" {
+				name = d.Interface
+			}
+			out = append(out, member{
+				id: MemberID{Pool: p.Name, Key: key}, name: name, address: d.Address,
+				check: p.Check, weight: d.Weight, declared: true, port: d.Interface,
+			})
+		}
+	}
+	slices.SortFunc(out, func(a, b member) int { return cmp.Compare(a.id.Key, b.id.Key) })
+	return out
+}
+
+// nextHop finds where a member's frames must go: what OVSDB says of the
+// member, else what ARP found.
+func (s *State) nextHop(m *member) (NextHop, bool) {
+	for _, d := range s.declared {
+		if !m.via.IsValid() && d.Address.Addr() == m.address.Addr() && d.OFPort != 0 && d.MAC != (openflow.MAC{}) {
+			return NextHop{MAC: d.MAC, Port: d.OFPort, Source: "ovsdb"}, true
+		}
+	}
+	hop, ok := s.arp[m.nextHopAddr()]
+	return hop, ok
+}
