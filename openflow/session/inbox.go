@@ -70,8 +70,7 @@ func (in *inbox) next(ctx context.Context) (place int, m openflow.Message, err e
 		if frame != nil {
 			h, m, err := openflow.Parse(frame)
 			if err != nil {
-				s.end(ErrMalformed, fmt.Errorf("%w in %s", err, quote(frame)))
-				return 0, nil, s.Err()
+				return 0, nil, s.fail(ErrMalformed, fmt.Errorf("%w in %s", err, quote(frame)))
 			}
 			return int(h.Xid - in.first), m, nil
 		}

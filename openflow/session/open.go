@@ -66,8 +66,7 @@ func (s *Session) handshake(ctx context.Context) error {
 	s.loops.Add(1)
 	go s.readLoop(r)
 	if err := s.askWho(ctx); err != nil {
-		s.end(ErrHandshake, err)
-		return err
+		return s.fail(ErrHandshake, err)
 	}
 	return nil
 }
@@ -78,34 +77,27 @@ func (s *Session) readHello(ctx context.Context, r *bufio.Reader) error {
 	head, err := r.Peek(openflow.HeaderLen)
 	if len(head) > 0 && !looksLikeHello(head) {
 		more, _ := r.Peek(r.Buffered())
-		s.end(ErrNotOpenFlow, fmt.Errorf("it sent %s where HELLO belongs", quote(more)))
-		return s.Err()
+		return s.fail(ErrNotOpenFlow, fmt.Errorf("it sent %s where HELLO belongs", quote(more)))
 	}
 	if err != nil {
-		s.endRead(err)
-		return s.Err()
+		return s.fail(readFailure(err))
 	}
 	frame, err := readFrame(r)
 	if err != nil {
-		s.endRead(err)
-		return s.Err()
+		return s.fail(readFailure(err))
 	}
 	h, m, err := openflow.Parse(frame)
 	switch m := m.(type) {
 	case *openflow.Hello:
 		if !offers14(h, m) {
-			s.refuse(ctx, h)
-			s.end(ErrVersion, fmt.Errorf("its HELLO has version %d and bitmap %#x; allow OpenFlow14 in the bridge's protocols", h.Version, m.Versions))
-			return s.Err()
+			s.refuse(ctx)
+			return s.fail(ErrVersion, fmt.Errorf("its HELLO has version %d and bitmap %#x; allow OpenFlow14 in the bridge's protocols", h.Version, m.Versions))
 		}
+		return nil
 	case *openflow.Error:
-		s.end(ErrVersion, m)
-		return s.Err()
-	default:
-		s.end(ErrNotOpenFlow, fmt.Errorf("%w in %s", err, quote(frame)))
-		return s.Err()
+		return s.fail(ErrVersion, fmt.Errorf("it answers %v: %s", m.Code, quote(m.Data)))
 	}
-	return nil
+	return s.fail(ErrNotOpenFlow, fmt.Errorf("%w in %s", err, quote(frame)))
 }
 
 // looksLikeHello says whether the first octets of a peer may begin a HELLO or an
@@ -128,7 +120,7 @@ func offers14(h openflow.Header, m *openflow.Hello) bool {
 }
 
 // refuse tells the peer why the session ends, if it takes the message at once.
-func (s *Session) refuse(ctx context.Context, h openflow.Header) {
+func (s *Session) refuse(ctx context.Context) {
 	m := &openflow.Error{Code: openflow.HelloFailedIncompatible, Data: []byte("only OpenFlow 1.4 is spoken here")}
 	if s.enqueue(ctx, nil, 1, 1, func(int) openflow.Message { return m }) != nil {
 		return

@@ -26,7 +26,7 @@ type liveReader struct {
 }
 
 // errSilent is what liveReader gives up with.
-var errSilent = errors.New("silent")
+var errSilent = errors.New("not even after an echo request")
 
 func (r *liveReader) Read(p []byte) (int, error) {
 	for probed := false; ; probed = true {
@@ -44,7 +44,7 @@ func (r *liveReader) Read(p []byte) (int, error) {
 			return 0, err
 		}
 		if probed {
-			return 0, errSilent
+			return 0, fmt.Errorf("nothing for %v, %w", 2*r.idle, errSilent)
 		}
 		r.probe()
 	}
@@ -57,7 +57,7 @@ func (s *Session) readLoop(r *bufio.Reader) {
 	for {
 		frame, err := readFrame(r)
 		if err != nil {
-			s.endRead(err)
+			s.end(readFailure(err))
 			return
 		}
 		if err := s.dispatch(frame); err != nil {
@@ -67,21 +67,20 @@ func (s *Session) readLoop(r *bufio.Reader) {
 	}
 }
 
-// endRead ends the session after a failed read.
-func (s *Session) endRead(err error) {
+// readFailure says what a failed read means for the session.
+func readFailure(err error) (Reason, error) {
 	var malformed *openflow.ParseError
 	switch {
 	case errors.As(err, &malformed):
-		s.end(ErrMalformed, err)
+		return ErrMalformed, err
 	case errors.Is(err, errSilent):
-		s.end(ErrSilent, fmt.Errorf("nothing for %v, and nothing for %v after an echo request", s.opts.Idle, s.opts.Idle))
+		return ErrSilent, err
 	case errors.Is(err, io.EOF):
-		s.end(ErrHangup, errors.New("the peer closed it"))
+		return ErrHangup, errors.New("the peer closed it")
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		s.end(ErrHangup, errors.New("the peer closed it in the middle of a message"))
-	default:
-		s.end(ErrHangup, err)
+		return ErrHangup, errors.New("the peer closed it in the middle of a message")
 	}
+	return ErrHangup, err
 }
 
 // readFrame reads one message, header included, into memory of its own.

@@ -142,3 +142,9 @@ func (s *Session) end(reason Reason, err error) {
 		s.conn.Close() // wakes the reader and the writer
 	}
 }
+
+// fail ends the session and returns why it ended.
+func (s *Session) fail(reason Reason, err error) error {
+	s.end(reason, err)
+	return s.Err()
+}
