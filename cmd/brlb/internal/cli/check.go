@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"brlb/controller/config"
+)
+
+func (a *App) checkCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:     "check FILE",
+		GroupID: groupRun,
+		Short:   "Check a configuration file",
+		Long: `Reads a configuration file and names every mistake with file, line and column. The
+exit code is 0 for a good file and 1 for a bad one. --example prints a complete
+file that explains every key.`,
+		Example: `  brlb check /etc/brlb/brlb.yaml
+  brlb check --example > brlb.yaml`,
+	}
+	example := c.Flags().Bool("example", false, "print a complete file with the default of every key")
+	c.Args = func(c *cobra.Command, args []string) error {
+		if *example {
+			return cobra.NoArgs(c, args)
+		}
+		return cobra.ExactArgs(1)(c, args)
+	}
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		if *example {
+			_, err := io.WriteString(a.Stdout, config.Example())
+			return err
+		}
+		loaded, err := config.Load(args[0])
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(a.Stdout, "%s: ok: %s\n", args[0], summary(loaded))
+		return err
+	}
+	return c
+}
+
+// summary says what a file configures.
+func summary(c *config.Config) string {
+	members := 0
+	for _, p := range c.Pools {
+		members += len(p.Members)
+	}
+	return strings.Join([]string{
+		"bridge " + c.Bridge, count(len(c.Services), "service"), count(len(c.Pools), "pool"), count(members, "member"),
+	}, ", ")
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+func (a *App) versionCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:     "version",
+		GroupID: groupRun,
+		Short:   "Show the version of this program",
+		Example: "  brlb version",
+		Args:    cobra.NoArgs,
+	}
+	f := formatFlag(c, false)
+	c.RunE = func(*cobra.Command, []string) error {
+		doc := struct {
+			Version  string `json:"version"`
+			Go       string `json:"go"`
+			Platform string `json:"platform"`
+		}{a.Version, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
+		return a.print(f, doc, func(s *screen) { s.linef("brlb %s (%s, %s)", doc.Version, doc.Go, doc.Platform) })
+	}
+	return c
+}
