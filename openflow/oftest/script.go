@@ -230,6 +230,9 @@ func readMessage(r io.Reader) (Received, error) {
 	return Received{Header: h, Message: m, Octets: b}, err
 }
 
+// Conn is the peer's end of the connection, for steps that Do makes.
+func (p *Peer) Conn() net.Conn { return p.conn }
+
 func (p *Peer) send(xid uint32, m openflow.Message) error {
 	b, err := openflow.Append(nil, xid, m)
 	if err != nil {

@@ -181,9 +181,9 @@ func TestMultipartParts(t *testing.T) {
 		oftest.Send(&openflow.PortStatus{}),
 		part(openflow.MultipartMore),
 		oftest.ReplyTo(firstRequest, &openflow.MultipartReply{Body: openflow.AggregateReply{}}), // of another type
-		oftest.ReplyTo(firstRequest+1, &openflow.BarrierReply{}),
 		part(0, 3),
 		part(0, 4), // after the last
+		oftest.ReplyTo(firstRequest+1, &openflow.BarrierReply{}),
 		untilClosed(),
 	)
 	type result struct {
