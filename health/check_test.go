@@ -25,7 +25,7 @@ func TestCheckDefaults(t *testing.T) {
 	if short.Timeout != 200*time.Millisecond {
 		t.Errorf("timeout of a 200ms interval is %v, want 200ms", short.Timeout)
 	}
-	for _, kind := range []Type{TCP, HTTP} {
+	for _, kind := range []Type{TCP, HTTP, HTTPS, GRPC, GRPCS, ICMP, AgentLine} {
 		if err := (Check{Type: kind}).WithDefaults().Validate(); err != nil {
 			t.Errorf("type %s with defaults: %v", kind, err)
 		}
@@ -63,6 +63,21 @@ func TestCheckValidate(t *testing.T) {
 		{"status list", func(c *Check) { c.HTTP.Status = "200-204, 301,404" }, ""},
 		{"match", func(c *Check) { c.HTTP.Match = "(" }, "http match is not an RE2 expression"},
 		{"body of HEAD", func(c *Check) { c.HTTP.Method, c.HTTP.Contains = "HEAD", "ok" }, "HEAD has no body"},
+		{"tls options on http", func(c *Check) { c.TLS.SkipVerify = true }, "type http takes no tls options; only https, grpcs do"},
+		{"expect on http", func(c *Check) { c.Expect = "ok" }, "type http takes no expect; only tcp, udp do"},
+		{"service on http", func(c *Check) { c.Service = "shop" }, "takes no service"},
+		{"command on http", func(c *Check) { c.Command = "/bin/true" }, "takes no command"},
+		{"agent header with a space", func(c *Check) { c.HTTP.AgentHeader = "X Load" }, "agent header"},
+		{"https", func(c *Check) { c.Type = HTTPS }, ""},
+		{"cert without key", func(c *Check) { c.Type, c.TLS.CertFile = HTTPS, "/c.pem" }, "cert and key belong together"},
+		{"ca that is not used", func(c *Check) { c.Type, c.TLS = HTTPS, TLSOptions{CAFile: "/ca.pem", SkipVerify: true} }, "give one of them"},
+		{"relative ca", func(c *Check) { c.Type, c.TLS.CAFile = HTTPS, "ca.pem" }, "not an absolute path"},
+		{"udp without send", func(c *Check) { c.Type, c.HTTP = UDP, HTTPOptions{} }, "type udp needs send"},
+		{"udp", func(c *Check) { c.Type, c.HTTP, c.Send = UDP, HTTPOptions{}, "ping" }, ""},
+		{"long send", func(c *Check) { c.Type, c.HTTP, c.Send = TCP, HTTPOptions{}, strings.Repeat("x", MaxSend+1) }, "send has 4097 bytes; want at most 4096"},
+		{"service of grpc", func(c *Check) { c.Type, c.HTTP, c.Service = GRPC, HTTPOptions{}, "\xff" }, "is not valid; want at most 1024 bytes of UTF-8"},
+		{"exec without command", func(c *Check) { c.Type, c.HTTP = Exec, HTTPOptions{} }, "type exec needs command"},
+		{"exec with a relative path", func(c *Check) { c.Type, c.HTTP, c.Command = Exec, HTTPOptions{}, "/usr/../bin/true" }, "want a clean absolute path"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c := Check{Type: HTTP}.WithDefaults()

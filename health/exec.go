@@ -22,8 +22,8 @@ import (
 //   - Exit code 0 passes, 75 (EX_TEMPFAIL of sysexits.h) is inconclusive, any
 //     other fails. The first line that it prints is kept as the reason.
 //   - At the timeout it is killed together with its process group.
-//   - Neither the program nor its directory may be writable by anybody but
-//     their owner, which is root or the user this process runs as.
+//   - The program and the directories that lead to it belong to root or to the
+//     user this process runs as, and nobody else may write to them.
 const (
 	execPath     = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 	exitTempFail = 75
@@ -95,17 +95,34 @@ func judgeExit(ctx context.Context, err error, line string) report {
 	}
 }
 
-// soleWriter returns an error if somebody else could change the program at path.
+// soleWriter returns an error if somebody but root and this user could change
+// the program at path, or put another in its place.
 func soleWriter(path string) error {
-	for _, f := range []string{path, filepath.Dir(path)} {
-		info, err := os.Stat(f)
-		if err != nil {
-			return fmt.Errorf("command: %w", err)
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return fmt.Errorf("command: %w", err)
+	}
+	for _, p := range []string{path, real} {
+		for ; p != "/"; p = filepath.Dir(p) {
+			if err := soleWriterOf(p); err != nil {
+				return err
+			}
 		}
-		owner := info.Sys().(*syscall.Stat_t).Uid
-		if info.Mode().Perm()&0o022 != 0 || owner != 0 && int(owner) != os.Geteuid() {
-			return fmt.Errorf("command: %s may be changed by others; want it owned by root and writable by its owner alone", f)
-		}
+	}
+	return nil
+}
+
+// soleWriterOf looks at one file or directory. In a sticky directory, such as
+// /tmp, nobody can replace what belongs to others.
+func soleWriterOf(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return fmt.Errorf("command: %w", err)
+	}
+	owner := info.Sys().(*syscall.Stat_t).Uid
+	open := info.Mode().Perm()&0o022 != 0 && info.Mode()&os.ModeSticky == 0
+	if open || owner != 0 && int(owner) != os.Geteuid() {
+		return fmt.Errorf("command: %s may be changed by others; want it owned by root and writable by its owner alone", path)
 	}
 	return nil
 }
