@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -20,14 +21,14 @@ import (
 // Options say what to run.
 type Options struct {
 	ConfigPath string // read at the start and at each reload
-	Version    string
 	Logger     *slog.Logger
+	Version    string
+	Reload     <-chan os.Signal // each value asks for a reload
 }
 
 // Run runs brlb until ctx ends. It leaves the flows on the switch as they are.
 // It fails if the configuration cannot be read, or a socket cannot be opened.
-// A value on reload asks for a reload, as SIGHUP does.
-func Run(ctx context.Context, opts Options, reload <-chan struct{}) error {
+func Run(ctx context.Context, opts Options) error {
 	cfg, err := config.Load(opts.ConfigPath)
 	if err != nil {
 		return err
@@ -66,15 +67,13 @@ func Run(ctx context.Context, opts Options, reload <-chan struct{}) error {
 			select {
 			case <-ctx.Done():
 				return nil
-			case <-reload:
+			case <-opts.Reload:
 				l.reloadAndLog(ctx)
 			}
 		}
 	})
 	opts.Logger.Info("brlb runs", "version", opts.Version, "bridge", cfg.Bridge, "ovsdb", cfg.OVSDB, "api", cfg.API.Socket, "http", cfg.API.HTTP)
-	err = group.Wait()
-	opts.Logger.Info("brlb stops; the flows stay on the switch and keep forwarding", "bridge", cfg.Bridge)
-	return err
+	return group.Wait()
 }
 
 // quiet drops the error of a part that ended because it was told to.

@@ -83,7 +83,7 @@ func (l *loop) degraded() []string {
 	case !u.Bridge:
 		say("bridge %s does not exist: create it (ovs-vsctl add-br %s); brlb waits for it", cfg.Bridge, cfg.Bridge)
 	case !l.writer:
-		say("standby: another brlb holds the OVSDB lock brlb_%s", cfg.Bridge)
+		say("standby: another brlb holds the OVSDB lock %s", inventory.LockName(cfg.Bridge))
 	}
 	wrong = append(wrong, l.inventory.Problems...)
 	if l.sw.session == 0 {

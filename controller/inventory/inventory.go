@@ -64,12 +64,28 @@ func Start(opts Options) (*Inventory, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ovsdb %s: %w", opts.Endpoint, err)
 	}
-	lock, err := client.Lock("brlb_" + opts.Bridge)
+	lock, err := client.Lock(LockName(opts.Bridge))
 	if err != nil {
 		client.Close()
 		return nil, fmt.Errorf("ovsdb lock: %w", err)
 	}
 	return &Inventory{opts: opts, client: client, lock: lock, changed: make(chan struct{})}, nil
+}
+
+// LockName is the OVSDB lock whose holder writes to a bridge. A lock's name is
+// an identifier (RFC 7047 section 3.1): other octets of the bridge's name are
+// written as _ and two hex digits.
+func LockName(bridge string) string {
+	name := []byte("brlb_")
+	for _, c := range []byte(bridge) {
+		switch {
+		case '0' <= c && c <= '9', 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z':
+			name = append(name, c)
+		default:
+			name = fmt.Appendf(name, "_%02x", c)
+		}
+	}
+	return string(name)
 }
 
 // Latest returns what is known now, and a channel that is closed when there is

@@ -1,0 +1,76 @@
+package integration
+
+import (
+	"context"
+	"net/netip"
+	"testing"
+
+	"brlb/integration/lab"
+	"brlb/integration/stand"
+	"brlb/openflow/multipath"
+)
+
+// Every connection lands on the member that the slot table names for its
+// 5-tuple, whatever was restarted in between.
+func TestPlacement(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *stand.Stand) {
+		ports := make([]int, 4000)
+		for i := range ports {
+			ports[i] = 20000 + i*7
+		}
+		want := predict(t, s, ports)
+		compare(t, "fresh", want, connect(t, s, ports))
+
+		must(t, s.Kill())
+		must(t, s.Start())
+		await(t, s, "brlb back", stand.Steady(4))
+		compare(t, "after a restart of brlb", want, connect(t, s, ports))
+
+		must(t, s.Lab.KillOVS())
+		must(t, s.Lab.StartOVS(t.Context()))
+		await(t, s, "switch back", stand.Steady(4))
+		compare(t, "after a restart of Open vSwitch", want, connect(t, s, ports))
+	})
+}
+
+// predict names the member of each source port, from the slot table and the
+// hash alone.
+func predict(t *testing.T, s *stand.Stand, ports []int) []string {
+	t.Helper()
+	slots, err := s.API.Slots(t.Context(), "")
+	must(t, err)
+	names := make([]string, len(ports))
+	for i, port := range ports {
+		hash := multipath.Hash(multipath.SymmetricL4, slots.ID, &multipath.Packet{
+			EthType: 0x0800, Src: s.Client.Addr(), Dst: netip.MustParseAddr(stand.VIPAddress),
+			Proto: 6, SrcPort: uint16(port), DstPort: 80,
+		})
+		names[i] = slots.Members[slots.Owner[hash%uint32(slots.Slots)]]
+	}
+	return names
+}
+
+func connect(t *testing.T, s *stand.Stand, ports []int) []lab.Connection {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	defer cancel()
+	return s.Client.ConnectEach(ctx, stand.VIP, ports, 32)
+}
+
+func compare(t *testing.T, when string, want []string, got []lab.Connection) {
+	t.Helper()
+	wanted, counted, wrong := map[string]int{}, map[string]int{}, 0
+	for i, c := range got {
+		wanted[want[i]]++
+		counted[c.Server]++
+		if c.Err != nil {
+			t.Fatalf("%s: source port %d: %v", when, c.SourcePort, c.Err)
+		}
+		if c.Server != want[i] {
+			if wrong++; wrong <= 5 {
+				t.Errorf("%s: source port %d landed on %s, predicted %s", when, c.SourcePort, c.Server, want[i])
+			}
+		}
+	}
+	t.Logf("%s: %d connections, predicted %v, counted %v, %d elsewhere", when, len(got), wanted, counted, wrong)
+}
