@@ -280,9 +280,7 @@ func parseAction(d *decoder) Action {
 		var o OXM
 		parseOXM(d, &o)
 		a = SetField{OXM: o}
-		if d.left() < 8 {
-			d.skip(d.left())
-		}
+		d.skipPad()
 	case actionExperimenter:
 		a, known = parseExperimenterAction(d)
 	default:

@@ -1,26 +1,46 @@
 package openflow
 
-import "fmt"
-
 // Subtypes of Open vSwitch's own actions (ovs-actions(7), nx_action_subtype).
 const (
 	nxResubmit        = 1
+	nxSetTunnel       = 2
+	nxPopQueue        = 5
 	nxRegMove         = 6
 	nxRegLoad         = 7
 	nxNote            = 8
+	nxSetTunnel64     = 9
 	nxMultipath       = 10
+	nxBundle          = 12
+	nxBundleLoad      = 13
 	nxResubmitTable   = 14
 	nxOutputReg       = 15
 	nxLearn           = 16
+	nxExit            = 17
+	nxFinTimeout      = 19
 	nxController      = 20
+	nxDecTTLCntIDs    = 21
+	nxWriteMetadata   = 22
 	nxStackPush       = 27
 	nxStackPop        = 28
+	nxSample          = 29
+	nxOutputReg2      = 32
+	nxRegLoad2        = 33
+	nxConjunction     = 34
 	nxCT              = 35
 	nxNAT             = 36
 	nxController2     = 37
+	nxSample2         = 38
+	nxOutputTrunc     = 39
+	nxSample3         = 41
+	nxClone           = 42
 	nxCTClear         = 43
 	nxResubmitTableCT = 44
 	nxLearn2          = 45
+	nxEncap           = 46
+	nxDecap           = 47
+	nxDecNSHTTL       = 48
+	nxCheckPktLarger  = 49
+	nxDeleteField     = 50
 )
 
 // maxNesting is how deep actions may hold actions and still be decoded; deeper
@@ -37,43 +57,6 @@ type RegLoad struct {
 type RegMove struct {
 	Src, Dst Subfield // Dst.Bits equals Src.Bits
 }
-
-// Multipath hashes the packet's headers and writes a link number, 0 to
-// MaxLink, into Dst: Open vSwitch's way to choose one of many. Permitted in
-// ApplyActions only.
-type Multipath struct {
-	Fields    HashFields
-	Basis     uint16 // salts the hash
-	Algorithm LinkAlgorithm
-	MaxLink   uint16 // number of links - 1
-	Arg       uint32 // for LinkIterHash
-	Dst       Subfield
-}
-
-// HashFields says what the hash of Multipath covers.
-type HashFields uint16
-
-// The hashes of Open vSwitch 3.1.
-const (
-	HashEthSrc           HashFields = 0
-	HashSymmetricL4      HashFields = 1 // MACs, VLAN, addresses, and ports of TCP and SCTP
-	HashSymmetricL3L4    HashFields = 2 // addresses and ports of TCP and SCTP
-	HashSymmetricL3L4UDP HashFields = 3 // and ports of UDP
-	HashNwSrc            HashFields = 4
-	HashNwDst            HashFields = 5
-	HashSymmetricL3      HashFields = 6
-)
-
-// LinkAlgorithm says how Multipath makes a link number of the hash.
-type LinkAlgorithm uint16
-
-// The link algorithms of Open vSwitch.
-const (
-	LinkModuloN       LinkAlgorithm = 0
-	LinkHashThreshold LinkAlgorithm = 1
-	LinkHRW           LinkAlgorithm = 2
-	LinkIterHash      LinkAlgorithm = 3
-)
 
 // Resubmit searches a table again, with the packet as it is now, and goes on
 // after that with what follows it.
@@ -98,24 +81,6 @@ type StackPop struct{ Dst Subfield }
 // Note does nothing; it carries a remark in the flow. Its length on the wire is
 // a multiple of 8 less 2, so that zeros may follow what was set.
 type Note []byte
-
-// Controller sends the packet to controllers, with more choices than Output.
-type Controller struct {
-	MaxLen       uint16 // at most so many octets of the packet, MaxLenAll for all
-	ControllerID uint16 // connections with this id; 0 is the default id
-	Reason       PacketInReason
-}
-
-// Controller2 is Controller with still more choices. Properties that have the
-// default are not written.
-type Controller2 struct {
-	MaxLen       uint16 // as Controller.MaxLen; the default is MaxLenAll, not 0
-	ControllerID uint16
-	Reason       PacketInReason // default PacketInNoMatch + 1, the action
-	UserData     []byte         // comes back in the packet-in; aliases the parsed octets
-	Pause        bool           // the controller may resume the packet's way
-	MeterID      uint32         // 0: the port's default meter
-}
 
 // nxStart appends the header of an action of Open vSwitch with length len.
 func nxStart(b []byte, length, subtype uint16) []byte {
@@ -205,35 +170,16 @@ func (a RegMove) appendAction(b []byte) ([]byte, error) {
 	return patchLen(pad8(b, start), start, "move")
 }
 
-func (a Multipath) appendAction(b []byte) ([]byte, error) {
-	ofs, err := a.Dst.offsetBits()
-	if err != nil {
-		return b, err
-	}
-	header, err := fieldHeader32(a.Dst.Field)
-	if err != nil {
-		return b, err
-	}
-	b = append16(nxStart(b, 32, nxMultipath), uint16(a.Fields))
-	b = append(append16(b, a.Basis), 0, 0)
-	b = append16(append16(b, uint16(a.Algorithm)), a.MaxLink)
-	b = append(append32(b, a.Arg), 0, 0)
-	return append32(append16(b, ofs), header), nil
-}
-
 func (a Resubmit) appendAction(b []byte) ([]byte, error) {
 	port, err := a.Port.uint16()
 	if err != nil {
 		return b, err
 	}
-	switch {
-	case a.CT:
-		b = append16(nxStart(b, 16, nxResubmitTableCT), port)
-	case a.Table == TableAll:
-		return append(append16(nxStart(b, 16, nxResubmit), port), 0, 0, 0, 0), nil
-	default:
-		b = append16(nxStart(b, 16, nxResubmitTable), port)
+	subtype := uint16(nxResubmitTable)
+	if a.CT {
+		subtype = nxResubmitTableCT
 	}
+	b = append16(nxStart(b, 16, subtype), port)
 	return append(b, a.Table, 0, 0, 0), nil
 }
 
@@ -243,11 +189,18 @@ func (a OutputReg) appendAction(b []byte) ([]byte, error) {
 		return b, err
 	}
 	header, err := fieldHeader32(a.Src.Field)
+	if err == nil {
+		b = append16(nxStart(b, 24, nxOutputReg), ofs)
+		return appendZeros(append16(append32(b, header), a.MaxLen), 6), nil
+	}
+	// The newer code has room for the header of an experimenter's field.
+	start := len(b)
+	b = append16(append16(nxStart(b, 24, nxOutputReg2), ofs), a.MaxLen)
+	b, err = appendFieldHeader(b, a.Src.Field)
 	if err != nil {
 		return b, err
 	}
-	b = append16(nxStart(b, 24, nxOutputReg), ofs)
-	return appendZeros(append16(append32(b, header), a.MaxLen), 6), nil
+	return pad8(b, start), nil
 }
 
 func (a StackPush) appendAction(b []byte) ([]byte, error) {
@@ -278,51 +231,6 @@ func (a Note) appendAction(b []byte) ([]byte, error) {
 	return patchLen(pad8(b, start), start, "note")
 }
 
-func (a Controller) appendAction(b []byte) ([]byte, error) {
-	b = append16(nxStart(b, 16, nxController), a.MaxLen)
-	return append(append16(b, a.ControllerID), byte(a.Reason), 0), nil
-}
-
-// Properties of Controller2.
-const (
-	ctlrMaxLen   = 0
-	ctlrID       = 1
-	ctlrReason   = 2
-	ctlrUserData = 3
-	ctlrPause    = 4
-	ctlrMeterID  = 5
-)
-
-func (a Controller2) appendAction(b []byte) ([]byte, error) {
-	start := len(b)
-	b = appendZeros(nxStart(b, 0, nxController2), 6)
-	if a.MaxLen != MaxLenAll {
-		b = append(b, 0, ctlrMaxLen, 0, 6, byte(a.MaxLen>>8), byte(a.MaxLen), 0, 0)
-	}
-	if a.ControllerID != 0 {
-		b = append(b, 0, ctlrID, 0, 6, byte(a.ControllerID>>8), byte(a.ControllerID), 0, 0)
-	}
-	if a.Reason != PacketInAction {
-		b = append(b, 0, ctlrReason, 0, 5, byte(a.Reason), 0, 0, 0)
-	}
-	if len(a.UserData) > 0 {
-		property := len(b)
-		b = append(append(b, 0, ctlrUserData, 0, 0), a.UserData...)
-		var err error
-		if b, err = patchLen(b, property, "user data"); err != nil {
-			return b, err
-		}
-		b = pad8(b, property)
-	}
-	if a.Pause {
-		b = append(b, 0, ctlrPause, 0, 4, 0, 0, 0, 0)
-	}
-	if a.MeterID != 0 {
-		b = append32(append(b, 0, ctlrMeterID, 0, 8), a.MeterID)
-	}
-	return patchLen(b, start, "controller")
-}
-
 // parseExperimenterAction reads what follows the length of an experimenter's
 // action; false if it is not known, whatever was read then.
 func parseExperimenterAction(d *decoder) (a Action, known bool) {
@@ -338,14 +246,11 @@ func parseExperimenterAction(d *decoder) (a Action, known bool) {
 	case nxResubmitTable, nxResubmitTableCT:
 		r := Resubmit{Port: portFrom16(d.u16()), Table: d.u8(), CT: subtype == nxResubmitTableCT}
 		d.skip(3)
-		// The same action has two codes; the shorter is the one that is written.
-		return r, subtype == nxResubmitTableCT || r.Table != TableAll
+		return r, true
 	case nxRegMove:
 		bits, srcOfs, dstOfs := d.u16(), d.u16(), d.u16()
 		src, dst := d.fieldHeader(), d.fieldHeader()
-		if d.left() < 8 {
-			d.skip(d.left())
-		}
+		d.skipPad()
 		return RegMove{Src: Subfield{src, srcOfs, bits}, Dst: Subfield{dst, dstOfs, bits}}, src != FieldUnknown && dst != FieldUnknown
 	case nxRegLoad:
 		ofs, f := d.u16(), d.fieldHeader32()
@@ -360,6 +265,10 @@ func parseExperimenterAction(d *decoder) (a Action, known bool) {
 		o := OutputReg{Src: subfieldFrom(f, ofs), MaxLen: d.u16()}
 		d.skip(6)
 		return o, f != FieldUnknown
+	case nxOutputReg2:
+		ofs, max, f := d.u16(), d.u16(), d.fieldHeader()
+		d.skipPad()
+		return OutputReg{Src: subfieldFrom(f, ofs), MaxLen: max}, isExperimenter(f.actionHeader())
 	case nxLearn, nxLearn2:
 		return parseLearn(d, subtype)
 	case nxController:
@@ -383,80 +292,16 @@ func parseExperimenterAction(d *decoder) (a Action, known bool) {
 	case nxCTClear:
 		d.skip(6)
 		return CTClear{}, true
+	case nxBundle, nxBundleLoad:
+		return parseBundle(d, subtype)
+	case nxSample, nxSample2, nxSample3:
+		return parseSample(d, subtype)
+	case nxClone:
+		d.skip(6)
+		list, ok := parseNestedActions(d)
+		return Clone(list), ok
+	case nxEncap:
+		return parseEncap(d)
 	}
-	return nil, false
-}
-
-func parseMultipath(d *decoder) (Action, bool) {
-	m := Multipath{Fields: HashFields(d.u16()), Basis: d.u16()}
-	d.skip(2)
-	m.Algorithm = LinkAlgorithm(d.u16())
-	m.MaxLink, m.Arg = d.u16(), d.u32()
-	d.skip(2)
-	ofs, f := d.u16(), d.fieldHeader32()
-	m.Dst = subfieldFrom(f, ofs)
-	return m, f != FieldUnknown
-}
-
-func parseController2(d *decoder) (Action, bool) {
-	d.skip(6)
-	c := Controller2{MaxLen: MaxLenAll, Reason: PacketInAction}
-	for d.left() > 0 {
-		typ, length, outer := d.tlv(4, "property of action controller")
-		switch typ {
-		case ctlrMaxLen:
-			c.MaxLen = d.u16()
-		case ctlrID:
-			c.ControllerID = d.u16()
-		case ctlrReason:
-			c.Reason = PacketInReason(d.u8())
-		case ctlrUserData:
-			c.UserData = d.rest()
-		case ctlrPause:
-			c.Pause = true
-		case ctlrMeterID:
-			c.MeterID = d.u32()
-		default:
-			return nil, false
-		}
-		d.leave(outer)
-		d.skip(-length & 7)
-	}
-	return c, true
-}
-
-// String returns ovs-ofctl's name of the hash.
-func (h HashFields) String() string {
-	switch h {
-	case HashEthSrc:
-		return "eth_src"
-	case HashSymmetricL4:
-		return "symmetric_l4"
-	case HashSymmetricL3L4:
-		return "symmetric_l3l4"
-	case HashSymmetricL3L4UDP:
-		return "symmetric_l3l4+udp"
-	case HashNwSrc:
-		return "nw_src"
-	case HashNwDst:
-		return "nw_dst"
-	case HashSymmetricL3:
-		return "symmetric_l3"
-	}
-	return fmt.Sprintf("hash(%d)", uint16(h))
-}
-
-// String returns ovs-ofctl's name of the algorithm.
-func (a LinkAlgorithm) String() string {
-	switch a {
-	case LinkModuloN:
-		return "modulo_n"
-	case LinkHashThreshold:
-		return "hash_threshold"
-	case LinkHRW:
-		return "hrw"
-	case LinkIterHash:
-		return "iter_hash"
-	}
-	return fmt.Sprintf("algorithm(%d)", uint16(a))
+	return parseSmallAction(d, subtype)
 }

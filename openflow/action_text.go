@@ -30,12 +30,114 @@ func (CopyTTLIn) String() string    { return "copy_ttl_in" }
 func (a PushPBB) String() string    { return fmt.Sprintf("push_pbb:%#04x", uint16(a)) }
 func (PopPBB) String() string       { return "pop_pbb" }
 
-func (a SetField) String() string {
+func (a SetField) String() string { return setFieldText(a.OXM) }
+func (a RegLoad2) String() string { return setFieldText(a.OXM) }
+
+func setFieldText(o OXM) string {
 	var s strings.Builder
 	s.WriteString("set_field:")
-	writeValue(&s, a.OXM)
-	s.WriteString("->" + a.OXM.Field.String())
+	writeValue(&s, o)
+	s.WriteString("->" + o.Field.String())
 	return s.String()
+}
+
+func (a SetTunnel) String() string   { return fmt.Sprintf("set_tunnel:%#x", uint32(a)) }
+func (a SetTunnel64) String() string { return fmt.Sprintf("set_tunnel64:%#x", uint64(a)) }
+func (PopQueue) String() string      { return "pop_queue" }
+func (Exit) String() string          { return "exit" }
+func (DecNSHTTL) String() string     { return "dec_nsh_ttl" }
+
+func (a FinTimeout) String() string {
+	var parts []string
+	if a.Idle != 0 {
+		parts = append(parts, fmt.Sprintf("idle_timeout=%d", a.Idle))
+	}
+	if a.Hard != 0 {
+		parts = append(parts, fmt.Sprintf("hard_timeout=%d", a.Hard))
+	}
+	return "fin_timeout(" + strings.Join(parts, ",") + ")"
+}
+
+func (a WriteMetadataAction) String() string { return WriteMetadata(a).String() }
+
+func (a DecTTLCntIDs) String() string {
+	parts := make([]string, len(a))
+	for i, id := range a {
+		parts[i] = fmt.Sprint(id)
+	}
+	return "dec_ttl(" + strings.Join(parts, ",") + ")"
+}
+
+func (a Conjunction) String() string {
+	return fmt.Sprintf("conjunction(%d,%d/%d)", a.ID, int(a.Clause)+1, a.Clauses)
+}
+
+func (a OutputTrunc) String() string {
+	return fmt.Sprintf("output(port=%v,max_len=%d)", a.Port, a.MaxLen)
+}
+
+func (a CheckPktLarger) String() string {
+	return fmt.Sprintf("check_pkt_larger(%d)->%v", a.Len, a.Dst)
+}
+
+func (a DeleteField) String() string { return "delete_field:" + a.Field.String() }
+
+func (a Decap) String() string {
+	if a.PacketType == DecapNextProto {
+		return "decap()"
+	}
+	return fmt.Sprintf("decap(packet_type(ns=%d,type=%s))", a.PacketType>>16, hexText(uint64(a.PacketType&0xffff)))
+}
+
+func (a Encap) String() string {
+	var parts []string
+	for _, p := range a.Properties {
+		switch {
+		case p.Class == EncapClassNSH && p.Type == EncapNSHMDType && len(p.Data) >= 1:
+			parts = append(parts, fmt.Sprintf("md_type=%d", p.Data[0]))
+		case p.Class == EncapClassNSH && p.Type == EncapNSHTLV && len(p.Data) >= 4 && len(p.Data) >= 4+int(p.Data[3]):
+			parts = append(parts, fmt.Sprintf("tlv(%#x,%d,0x%x)", uint16(p.Data[0])<<8|uint16(p.Data[1]), p.Data[2], p.Data[4:4+int(p.Data[3])]))
+		default:
+			parts = append(parts, fmt.Sprintf("property(%d,%d,%x)", p.Class, p.Type, p.Data))
+		}
+	}
+	name := fmt.Sprintf("%#x", a.PacketType)
+	switch a.PacketType {
+	case PacketTypeEthernet:
+		name = "ethernet"
+	case PacketTypeNSH:
+		name = "nsh"
+	}
+	if len(parts) > 0 {
+		name += "(" + strings.Join(parts, ",") + ")"
+	}
+	return "encap(" + name + ")"
+}
+
+func (a Sample) String() string {
+	text := fmt.Sprintf("sample(probability=%d,collector_set_id=%d,obs_domain_id=%d,obs_point_id=%d", a.Probability, a.CollectorSetID, a.ObsDomainID, a.ObsPointID)
+	if a.SamplingPort != PortAny {
+		text += fmt.Sprintf(",sampling_port=%v", a.SamplingPort)
+	}
+	switch a.Direction {
+	case SampleIngress:
+		text += ",ingress"
+	case SampleEgress:
+		text += ",egress"
+	}
+	return text + ")"
+}
+
+func (a LinkBundle) String() string {
+	members := make([]string, len(a.Members))
+	for i, p := range a.Members {
+		members[i] = p.String()
+	}
+	name, dst := "bundle", ""
+	if a.Dst != (Subfield{}) {
+		name, dst = "bundle_load", a.Dst.String()+","
+	}
+	return fmt.Sprintf("%s(%v,%d,%v,ofport,%smembers:%s)", name, a.Fields, a.Basis, a.Algorithm, dst, strings.Join(members, ","))
 }
 
 func (a RawAction) String() string { return fmt.Sprintf("action(%d:%x)", a.Type, a.Data) }
@@ -160,9 +262,6 @@ func (a CT) String() string {
 	default:
 		parts = append(parts, fmt.Sprintf("alg=%d", a.ALG))
 	}
-	if len(parts) == 0 {
-		return "ct"
-	}
 	return "ct(" + strings.Join(parts, ",") + ")"
 }
 
@@ -242,10 +341,7 @@ func (a Learn) String() string {
 
 // String returns the spec as it stands in a printed learn action.
 func (s LearnSpec) String() string {
-	value := "0x" + strings.TrimLeft(fmt.Sprintf("%x", s.Value), "0")
-	if value == "0x" {
-		value = "0"
-	}
+	value := bytesText(string(s.Value))
 	switch {
 	case s.Kind == LearnOutput:
 		return "output:" + s.Src.String()
@@ -255,11 +351,11 @@ func (s LearnSpec) String() string {
 		return "load:" + s.Src.String() + "->" + s.Dst.String()
 	case s.Value != nil && s.Dst == s.Dst.Field.Whole():
 		var text strings.Builder
-		v := uint64(0)
+		v := uint128{}
 		for _, c := range s.Value {
-			v = v<<8 | uint64(c)
+			v = uint128{v.hi<<8 | v.lo>>56, v.lo<<8 | uint64(c)}
 		}
-		writeValue(&text, s.Dst.Field.Exact(v))
+		writeValue(&text, OXM{Field: s.Dst.Field, value: v})
 		return s.Dst.Field.String() + "=" + text.String()
 	case s.Value != nil:
 		return s.Dst.String() + "=" + value
@@ -271,12 +367,15 @@ func (s LearnSpec) String() string {
 
 func (i ApplyActions) String() string { return actionsText(i) }
 
-func (i WriteActions) String() string {
-	text := actionsText(i)
-	if text == "" {
-		text = "drop"
+func (i WriteActions) String() string { return "write_actions(" + nestedText(i) + ")" }
+func (a Clone) String() string        { return "clone(" + nestedText(a) + ")" }
+
+// nestedText is actionsText with a word for no actions.
+func nestedText(actions []Action) string {
+	if len(actions) == 0 {
+		return "drop"
 	}
-	return "write_actions(" + text + ")"
+	return actionsText(actions)
 }
 
 func (ClearActions) String() string { return "clear_actions" }

@@ -222,9 +222,7 @@ func parseNAT(d *decoder) (Action, bool) {
 	if present&natPortMax != 0 {
 		a.MaxPort = d.u16()
 	}
-	if d.left() < 8 {
-		d.skip(d.left())
-	}
+	d.skipPad()
 	// What would be written in another way than it was read stays as octets.
 	plain := a.MaxAddr.IsValid() && (!a.MinAddr.IsValid() || a.MaxAddr == a.MinAddr) ||
 		present&natPortMin != 0 && a.MinPort == 0 ||

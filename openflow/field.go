@@ -72,8 +72,8 @@ const (
 	TunnelIPv6Dst
 	TunnelGBPID
 	TunnelGBPFlags
-	TunnelMetadata0
-	TunnelERSPANIdx
+	TunnelMetadata0       // to TunnelMetadata0 + 63: see TunnelMetadata
+	TunnelERSPANIdx Field = iota + tunnelMetadataFields - 1
 	TunnelERSPANVer
 	TunnelERSPANDir
 	TunnelERSPANHWID
@@ -132,6 +132,8 @@ const (
 	Metadata
 	fieldCount
 )
+
+const tunnelMetadataFields = 64
 
 // Experimenter (vendor) ids.
 const (
@@ -256,6 +258,11 @@ func XReg(n int) Field { return nth(XReg0, n, 8) }
 
 // XXReg returns the 128-bit register n, 0 to 3: Reg(4n) to Reg(4n+3).
 func XXReg(n int) Field { return nth(XXReg0, n, 4) }
+
+// TunnelMetadata returns the tunnel option field n, 0 to 63. A TLV table
+// (TLVTableMod) says which option it is. It has up to 124 octets: see
+// Field.Bytes.
+func TunnelMetadata(n int) Field { return nth(TunnelMetadata0, n, tunnelMetadataFields) }
 
 func nth(first Field, n, count int) Field {
 	if n < 0 || n >= count {

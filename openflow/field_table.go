@@ -1,7 +1,24 @@
 package openflow
 
+import "fmt"
+
 // fields is the table of all fields, by Field.
-var fields = [fieldCount]fieldInfo{
+var fields = newFieldTable()
+
+func newFieldTable() (table [fieldCount]fieldInfo) {
+	table = knownFields
+	for n := range tunnelMetadataFields {
+		table[TunnelMetadata(n)] = fieldInfo{
+			name: fmt.Sprintf("tun_metadata%d", n), wire: fmt.Sprintf("NXM_NX_TUN_METADATA%d", n),
+			match: classNXM1<<16 | uint32(40+n)<<9 | 124, size: 124, bits: 992,
+			format: formatBytes, maskable: true, writable: true,
+		}
+	}
+	return table
+}
+
+// knownFields are all fields but the tunnel options.
+var knownFields = [fieldCount]fieldInfo{
 	PacketType:        {name: "packet_type", wire: "OXM_OF_PACKET_TYPE", match: 0x80005804, size: 4, bits: 32, format: formatPacketType, need: needNothing},
 	DPHash:            {name: "dp_hash", wire: "NXM_NX_DP_HASH", match: 0x00014604, size: 4, bits: 32, format: formatHex, need: needNothing, maskable: true},
 	RecircID:          {name: "recirc_id", wire: "NXM_NX_RECIRC_ID", match: 0x00014804, size: 4, bits: 32, format: formatDecimal, need: needNothing},
@@ -59,7 +76,6 @@ var fields = [fieldCount]fieldInfo{
 	TunnelIPv6Dst:     {name: "tun_ipv6_dst", wire: "NXM_NX_TUN_IPV6_DST", match: 0x0001dc10, size: 16, bits: 128, format: formatIPv6, need: needNothing, maskable: true, writable: true},
 	TunnelGBPID:       {name: "tun_gbp_id", wire: "NXM_NX_TUN_GBP_ID", match: 0x00014c02, size: 2, bits: 16, format: formatDecimal, need: needNothing, maskable: true, writable: true},
 	TunnelGBPFlags:    {name: "tun_gbp_flags", wire: "NXM_NX_TUN_GBP_FLAGS", match: 0x00014e01, size: 1, bits: 8, format: formatHex, need: needNothing, maskable: true, writable: true},
-	TunnelMetadata0:   {name: "tun_metadata0", wire: "NXM_NX_TUN_METADATA0", match: 0x0001507c, size: 124, bits: 992, format: formatHex, need: needNothing, maskable: true, writable: true},
 	TunnelERSPANIdx:   {name: "tun_erspan_idx", wire: "NXOXM_ET_ERSPAN_IDX", match: 0xffff1608, experimenter: ExperimenterNicira, size: 4, bits: 20, format: formatHex, need: needNothing, maskable: true, writable: true},
 	TunnelERSPANVer:   {name: "tun_erspan_ver", wire: "NXOXM_ET_ERSPAN_VER", match: 0xffff1805, experimenter: ExperimenterNicira, size: 1, bits: 4, format: formatDecimal, need: needNothing, maskable: true, writable: true},
 	TunnelERSPANDir:   {name: "tun_erspan_dir", wire: "NXOXM_ET_ERSPAN_DIR", match: 0xffff1a05, experimenter: ExperimenterNicira, size: 1, bits: 1, format: formatDecimal, need: needNothing, maskable: true, writable: true},

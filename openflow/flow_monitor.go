@@ -1,7 +1,5 @@
 package openflow
 
-import "encoding/binary"
-
 // FlowMonitorRequest asks to be told of changes to flows (OF1.4 section
 // 7.3.5.18). Open vSwitch has it since 3.0: an older one misreads it, and all
 // versions answer a request that they refuse with garbage, so send nothing that
@@ -150,12 +148,10 @@ func appendFlowUpdate(b []byte, u *FlowUpdate) ([]byte, error) {
 	if err != nil {
 		return b, err
 	}
-	n := len(b) - start
-	if n > MaxMessageLen || n%8 != 0 {
+	if n := len(b) - start; n%8 != 0 {
 		return b, encodeErrorf("flow update of %d octets; its length is a multiple of 8", n)
 	}
-	binary.BigEndian.PutUint16(b[start:], uint16(n))
-	return b, nil
+	return patchLenAt(b, start, start, "flow update")
 }
 
 func parseFlowMonitorReply(d *decoder) FlowMonitorReply {
@@ -172,14 +168,7 @@ func parseFlowMonitorReply(d *decoder) FlowMonitorReply {
 const flowUpdateMinLen = 8
 
 func parseFlowUpdate(d *decoder, u *FlowUpdate, slabs *flowSlabs) {
-	length := int(d.u16())
-	if d.err == nil && (length < flowUpdateMinLen || length%8 != 0 || length-2 > d.left()) {
-		d.failf(ErrBadLength, "flow update: length %d (a multiple of 8), %d octets left", length, d.left()+2)
-	}
-	if d.err != nil {
-		return
-	}
-	outer := d.enter(length-2, "flow update")
+	outer := d.entry(flowUpdateMinLen, "flow update")
 	u.Event = FlowEvent(d.u16())
 	switch u.Event {
 	case EventInitial, EventAdded, EventRemoved, EventModified:
@@ -199,7 +188,7 @@ func parseFlowUpdate(d *decoder, u *FlowUpdate, slabs *flowSlabs) {
 		u.Data = d.rest()
 	}
 	if d.pos != d.end {
-		d.failf(ErrBadLength, "flow update: length %d, but %d octets are not part of it", length, d.left())
+		d.failf(ErrBadLength, "flow update: %d octets too many", d.left())
 	}
 	d.leave(outer)
 }

@@ -111,12 +111,7 @@ func appendFlowStats(b []byte, f *FlowStats) ([]byte, error) {
 	if err != nil {
 		return b, err
 	}
-	n := len(b) - start
-	if n > MaxMessageLen {
-		return b, encodeErrorf("flow of %d octets", n)
-	}
-	binary.BigEndian.PutUint16(b[start:], uint16(n))
-	return b, nil
+	return patchLenAt(b, start, start, "flow")
 }
 
 // flowStatsMinLen is the length of a flow without fields and instructions.
@@ -151,14 +146,7 @@ func sizeFlowStats(d *decoder) (FlowStatsReply, flowSlabs) {
 }
 
 func parseFlowStats(d *decoder, f *FlowStats, slabs *flowSlabs) {
-	length := int(d.u16())
-	if d.err == nil && (length < flowStatsMinLen || length-2 > d.left()) {
-		d.failf(ErrBadLength, "flow: length %d (at least %d), %d octets left", length, flowStatsMinLen, d.left()+2)
-	}
-	if d.err != nil {
-		return
-	}
-	outer := d.enter(length-2, "flow")
+	outer := d.entry(flowStatsMinLen, "flow")
 	f.Table = d.u8()
 	d.skip(1)
 	f.DurationSec, f.DurationNSec = d.u32(), d.u32()

@@ -211,6 +211,18 @@ func parseBody(d *decoder, h Header) Message {
 		return parsePacketOut(d)
 	case TypeFlowMod:
 		return parseFlowMod(d)
+	case TypeGroupMod:
+		return parseGroupMod(d)
+	case TypePortMod:
+		return parsePortMod(d)
+	case TypeTableMod:
+		return parseTableMod(d)
+	case TypeMeterMod:
+		return parseMeterMod(d)
+	case TypeTableStatus:
+		return parseTableStatus(d)
+	case TypeRequestForward:
+		return parseRequestForward(d)
 	case TypeMultipartRequest:
 		return parseMultipartRequest(d)
 	case TypeMultipartReply:

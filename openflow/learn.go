@@ -151,9 +151,7 @@ func parseLearn(d *decoder, subtype uint16) (Action, bool) {
 		}
 		a.Specs = append(a.Specs, spec)
 	}
-	if d.left() < 8 {
-		d.skip(d.left())
-	}
+	d.skipPad()
 	return a, true
 }
 

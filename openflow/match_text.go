@@ -19,7 +19,6 @@ const (
 	etherTypeNSH   = 0x894f
 
 	protoICMP   = 1
-	protoIGMP   = 2
 	protoTCP    = 6
 	protoUDP    = 17
 	protoICMPv6 = 58
@@ -33,7 +32,7 @@ var protocols = []struct {
 	etherType uint64
 	ipProto   uint64 // 0: any
 }{
-	{"icmp", etherTypeIPv4, protoICMP}, {"igmp", etherTypeIPv4, protoIGMP}, {"tcp", etherTypeIPv4, protoTCP},
+	{"icmp", etherTypeIPv4, protoICMP}, {"tcp", etherTypeIPv4, protoTCP},
 	{"udp", etherTypeIPv4, protoUDP}, {"sctp", etherTypeIPv4, protoSCTP}, {"ip", etherTypeIPv4, 0},
 	{"icmp6", etherTypeIPv6, protoICMPv6}, {"tcp6", etherTypeIPv6, protoTCP}, {"udp6", etherTypeIPv6, protoUDP},
 	{"sctp6", etherTypeIPv6, protoSCTP}, {"ipv6", etherTypeIPv6, 0},
@@ -64,6 +63,9 @@ func newTextOrder(order ...Field) (rank [fieldCount]uint8) {
 	for i, f := range order {
 		rank[f] = uint8(i + 1)
 	}
+	for n := range tunnelMetadataFields {
+		rank[TunnelMetadata(n)] = rank[TunnelMetadata0]
+	}
 	rank[FieldUnknown] = 255
 	return rank
 }
@@ -75,6 +77,8 @@ func writeMatch(s *strings.Builder, m Match) {
 		return int(textOrder[a.Field%fieldCount]) - int(textOrder[b.Field%fieldCount])
 	})
 	protocol, skipType, skipProto := matchProtocol(m)
+	anyVLAN := VLANVID.Masked(vlanPresent, vlanPresent)
+	_, hasPCP := m.Get(VLANPCP)
 	start := s.Len()
 	comma := func() {
 		if s.Len() > start {
@@ -87,6 +91,8 @@ func writeMatch(s *strings.Builder, m Match) {
 			comma()
 			s.WriteString(protocol)
 		case o.Field == IPProto && skipProto:
+		case o == anyVLAN && hasPCP:
+			// dl_vlan_pcp says that there is a tag.
 		default:
 			comma()
 			writeOXM(s, o)
@@ -152,8 +158,29 @@ func writeOXM(s *strings.Builder, o OXM) {
 		fmt.Fprintf(s, "nw_tos=%d", o.value.lo<<2)
 	case IPFrag:
 		s.WriteString("nw_frag=" + fragText(o))
+	case EthType:
+		fmt.Fprintf(s, "dl_type=0x%04x", o.value.lo)
+	case IPv6FLabel:
+		fmt.Fprintf(s, "ipv6_label=0x%05x", o.value.lo)
+		if o.masked {
+			fmt.Fprintf(s, "/0x%05x", o.mask.lo)
+		}
+	case CTZone:
+		fmt.Fprintf(s, "ct_zone=%d", o.value.lo)
+	case TunnelFlags:
+		if !o.masked {
+			o.masked, o.mask = true, uint128{lo: 1<<len(tunnelFlagNames) - 1}
+		}
+		s.WriteString("tun_flags=")
+		writeValue(s, o)
+	case RecircID:
+		s.WriteString("recirc_id=" + hexText(o.value.lo))
 	default:
-		s.WriteString(name + "=")
+		s.WriteString(name)
+		if info.format == formatBytes && o.masked && o.long == "" {
+			return // it matches that there is the option
+		}
+		s.WriteByte('=')
 		writeValue(s, o)
 	}
 }
@@ -195,7 +222,7 @@ func writeValue(s *strings.Builder, o OXM) {
 		writeFlags(s, o, ctStateNames, 0xff)
 		return
 	case formatTunnelFlags:
-		writeFlags(s, o, tunnelFlagNames, 1)
+		writeFlags(s, o, tunnelFlagNames, ^uint64(0))
 		return
 	case formatPort:
 		p := PortNo(o.value.lo)
@@ -205,7 +232,7 @@ func writeValue(s *strings.Builder, o OXM) {
 		s.WriteString(p.String())
 		return
 	case formatPacketType:
-		fmt.Fprintf(s, "(%d,%#x)", o.value.lo>>16, o.value.lo&0xffff)
+		fmt.Fprintf(s, "(%d,%s)", o.value.lo>>16, hexText(o.value.lo&0xffff))
 		return
 	case formatBytes:
 		writeBytes(s, o)
@@ -225,14 +252,8 @@ func valueText(f Field, v uint128, masked bool) string {
 	switch {
 	case info.format == formatMAC:
 		return macFromUint64(v.lo).String()
-	case f == EthType:
-		return fmt.Sprintf("0x%04x", v.lo)
-	case f == IPv6FLabel:
-		return fmt.Sprintf("0x%05x", v.lo)
 	case v.hi != 0:
 		return fmt.Sprintf("%#x%016x", v.hi, v.lo)
-	case f == VLANTCI:
-		return fmt.Sprintf("0x%04x", v.lo)
 	case v.lo == 0 && !masked, info.format == formatDecimal && !masked:
 		return strconv.FormatUint(v.lo, 10)
 	}
@@ -250,7 +271,7 @@ func hexText(v uint64) string {
 // writeAddr writes an address with its mask, as prefix length if it is one.
 func writeAddr(s *strings.Builder, o OXM) {
 	size := o.Field.Size()
-	s.WriteString(addrFromValue(o.value, size).String())
+	s.WriteString(addrText(addrFromValue(o.value, size), false))
 	if !o.masked {
 		return
 	}
@@ -316,8 +337,13 @@ func writeFlags(s *strings.Builder, o OXM, names []string, all uint64) {
 
 // addrText writes an address as it stands in actions.
 func addrText(a netip.Addr, brackets bool) string {
-	if a.Is6() && brackets {
-		return "[" + a.String() + "]"
+	text := a.String()
+	// As inet_ntop does: ::10.0.0.1, not ::a00:1.
+	if v := addrValue4or16(a); a.Is6() && v.hi == 0 && v.lo>>32 == 0 && v.lo>>16 != 0 {
+		text = "::" + addrFromValue(v, 4).String()
 	}
-	return a.String()
+	if a.Is6() && brackets {
+		return "[" + text + "]"
+	}
+	return text
 }

@@ -89,6 +89,28 @@ func (r RawMultipart) MultipartType() MultipartType { return r.RawType }
 func (r RawMultipart) appendRequest(b []byte) ([]byte, error) { return append(b, r.Data...), nil }
 func (r RawMultipart) appendReply(b []byte) ([]byte, error)   { return append(b, r.Data...), nil }
 
+// ExperimenterMultipart is a request or reply body of an experimenter. Data
+// aliases the parsed octets.
+type ExperimenterMultipart struct {
+	Experimenter uint32
+	ExpType      uint32
+	Data         []byte
+}
+
+// MultipartType returns MultipartExperimenter.
+func (ExperimenterMultipart) MultipartType() MultipartType { return MultipartExperimenter }
+
+func (r ExperimenterMultipart) append(b []byte) ([]byte, error) {
+	return append(append32(append32(b, r.Experimenter), r.ExpType), r.Data...), nil
+}
+
+func (r ExperimenterMultipart) appendRequest(b []byte) ([]byte, error) { return r.append(b) }
+func (r ExperimenterMultipart) appendReply(b []byte) ([]byte, error)   { return r.append(b) }
+
+func parseExperimenterMultipart(d *decoder) ExperimenterMultipart {
+	return ExperimenterMultipart{Experimenter: d.u32(), ExpType: d.u32(), Data: d.rest()}
+}
+
 // Type returns TypeMultipartRequest.
 func (*MultipartRequest) Type() Type { return TypeMultipartRequest }
 
@@ -131,8 +153,32 @@ func parseMultipartRequest(d *decoder) *MultipartRequest {
 		m.Body = AggregateRequest(parseFlowSelector(d))
 	case MultipartTable:
 		m.Body = TableStatsRequest{}
+	case MultipartPortStats:
+		m.Body = parsePortStatsRequest(d)
+	case MultipartQueueStats:
+		m.Body = QueueStatsRequest(parseQueueSelector(d))
+	case MultipartGroup:
+		m.Body = parseGroupStatsRequest(d)
+	case MultipartGroupDesc:
+		m.Body = GroupDescRequest{}
+	case MultipartGroupFeatures:
+		m.Body = GroupFeaturesRequest{}
+	case MultipartMeter:
+		m.Body = MeterStatsRequest{ID: parseMeterID(d)}
+	case MultipartMeterConfig:
+		m.Body = MeterConfigRequest{ID: parseMeterID(d)}
+	case MultipartMeterFeatures:
+		m.Body = MeterFeaturesRequest{}
+	case MultipartTableFeatures:
+		m.Body = TableFeaturesRequest(parseTableFeatures(d))
 	case MultipartPortDesc:
 		m.Body = PortDescRequest{}
+	case MultipartTableDesc:
+		m.Body = TableDescRequest{}
+	case MultipartQueueDesc:
+		m.Body = QueueDescRequest(parseQueueSelector(d))
+	case MultipartExperimenter:
+		m.Body = parseExperimenterMultipart(d)
 	case MultipartFlowMonitor:
 		m.Body = parseFlowMonitorRequest(d)
 	default:
@@ -153,8 +199,32 @@ func parseMultipartReply(d *decoder) *MultipartReply {
 		m.Body = parseAggregateReply(d)
 	case MultipartTable:
 		m.Body = parseTableStatsReply(d)
+	case MultipartPortStats:
+		m.Body = parsePortStatsReply(d)
+	case MultipartQueueStats:
+		m.Body = parseQueueStatsReply(d)
+	case MultipartGroup:
+		m.Body = parseGroupStatsReply(d)
+	case MultipartGroupDesc:
+		m.Body = parseGroupDescReply(d)
+	case MultipartGroupFeatures:
+		m.Body = parseGroupFeatures(d)
+	case MultipartMeter:
+		m.Body = parseMeterStatsReply(d)
+	case MultipartMeterConfig:
+		m.Body = parseMeterConfigReply(d)
+	case MultipartMeterFeatures:
+		m.Body = parseMeterFeatures(d)
+	case MultipartTableFeatures:
+		m.Body = TableFeaturesReply(parseTableFeatures(d))
 	case MultipartPortDesc:
 		m.Body = parsePortDescReply(d)
+	case MultipartTableDesc:
+		m.Body = parseTableDescReply(d)
+	case MultipartQueueDesc:
+		m.Body = parseQueueDescReply(d)
+	case MultipartExperimenter:
+		m.Body = parseExperimenterMultipart(d)
 	case MultipartFlowMonitor:
 		m.Body = parseFlowMonitorReply(d)
 	default:

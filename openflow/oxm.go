@@ -76,6 +76,17 @@ func (f Field) MaskedMAC(m, mask MAC) OXM {
 	return f.Masked(m.uint64(), mask.uint64())
 }
 
+// Bytes is f, a field of variable length (TunnelMetadata), with the value v of
+// at most 124 octets.
+func (f Field) Bytes(v []byte) OXM { return OXM{Field: f, long: string(v)} }
+
+// MaskedBytes is f, a field of variable length, with those bits of v that are
+// set in mask, which is as long as v. With no octets it matches packets that
+// have the option at all.
+func (f Field) MaskedBytes(v, mask []byte) OXM {
+	return OXM{Field: f, masked: true, long: string(v) + string(mask)}
+}
+
 // RawOXM is an OXM that this package does not know: its 32-bit header, whose
 // length octet is ignored, and the octets after it (experimenter id, value,
 // mask), at most 255.
@@ -218,6 +229,12 @@ func appendOXM(b []byte, o *OXM) ([]byte, error) {
 }
 
 func appendRawOXM(b []byte, o *OXM) ([]byte, error) {
+	if o.value != (uint128{}) || o.mask != (uint128{}) {
+		return b, encodeErrorf("%v: a number; it has octets (Field.Bytes)", o.Field)
+	}
+	if o.Field != FieldUnknown && o.masked && len(o.long)%2 != 0 {
+		return b, encodeErrorf("%v: value and mask are of different length", o.Field)
+	}
 	if len(o.long) > oxmLenMask {
 		return b, encodeErrorf("%v: %d octets; an OXM has at most %d", o.Field, len(o.long), oxmLenMask)
 	}
@@ -281,6 +298,9 @@ func parseOXM(d *decoder, o *OXM) {
 			o.header = 0
 		}
 		o.long = string(d.take(n, "match field"))
+		if f != FieldUnknown && o.masked && n%2 != 0 {
+			d.failf(ErrBadLength, "%v: value and mask of %d octets", f, n)
+		}
 		return
 	}
 	size := int(info.size)

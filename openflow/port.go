@@ -110,27 +110,14 @@ func appendPort(b []byte, p *Port) ([]byte, error) {
 			return b, err
 		}
 	}
-	n := len(b) - start
-	if n > MaxMessageLen {
-		return b, encodeErrorf("port of %d octets", n)
-	}
-	b[start+4], b[start+5] = byte(n>>8), byte(n)
-	return b, nil
+	return patchLenAt(b, start, start+4, "port")
 }
 
 const portMinLen = 40
 
 func parsePort(d *decoder, p *Port) {
 	p.No = PortNo(d.u32())
-	length := int(d.u16())
-	if d.err != nil {
-		return
-	}
-	if length < portMinLen || length-6 > d.left() {
-		d.failf(ErrBadLength, "port: length %d (at least %d), %d octets left", length, portMinLen, d.left()+6)
-		return
-	}
-	outer := d.enter(length-6, "port")
+	outer := d.entryAfter(4, portMinLen, "port")
 	d.skip(2)
 	p.HWAddr = d.mac()
 	d.skip(2)

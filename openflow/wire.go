@@ -83,6 +83,14 @@ func (d *decoder) skip(n int) {
 	}
 }
 
+// skipPad passes over what is left of the window if it is less than 8 octets:
+// the padding at the end of an action.
+func (d *decoder) skipPad() {
+	if d.left() < 8 {
+		d.pos = d.end
+	}
+}
+
 // take returns the next n octets, which alias the input.
 func (d *decoder) take(n int, what string) []byte {
 	if !d.need(n, what) {
@@ -157,6 +165,26 @@ func (d *decoder) tlv(min int, what string) (typ uint16, length, outer int) {
 	return typ, length, d.end
 }
 
+// entry reads the 16-bit length that begins an entry of a list, which counts
+// from there, and enters the entry's window.
+func (d *decoder) entry(min int, what string) (outer int) { return d.entryAfter(0, min, what) }
+
+// entryAfter is entry for a length that follows the entry's first n octets.
+func (d *decoder) entryAfter(n, min int, what string) (outer int) {
+	length := int(d.u16())
+	rest := length - n - 2
+	switch {
+	case d.err != nil:
+	case length < min:
+		d.failf(ErrBadLength, "%s: length %d is below %d", what, length, min)
+	case rest > d.left():
+		d.failf(ErrBadLength, "%s: length %d is more than the %d octets left", what, length, d.left()+n+2)
+	default:
+		return d.enter(rest, what)
+	}
+	return d.end
+}
+
 // MAC is an Ethernet address.
 type MAC [6]byte
 
@@ -207,13 +235,18 @@ func appendText(b []byte, s string, n int, what string) ([]byte, error) {
 	return appendZeros(append(b, s...), n-len(s)), nil
 }
 
-// patchLen writes the octets appended since start as the 16-bit length at
-// start+2, where actions, instructions and properties have it.
+// patchLen writes the number of octets appended since start as the 16-bit
+// length at start+2, where actions, instructions and properties have it.
 func patchLen(b []byte, start int, what string) ([]byte, error) {
+	return patchLenAt(b, start, start+2, what)
+}
+
+// patchLenAt is patchLen with the length at another place.
+func patchLenAt(b []byte, start, at int, what string) ([]byte, error) {
 	n := len(b) - start
 	if n > MaxMessageLen {
 		return b, encodeErrorf("%s of %d octets; its length field can state %d at most", what, n, MaxMessageLen)
 	}
-	binary.BigEndian.PutUint16(b[start+2:], uint16(n))
+	binary.BigEndian.PutUint16(b[at:], uint16(n))
 	return b, nil
 }

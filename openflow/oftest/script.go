@@ -205,15 +205,16 @@ func Greet() Step {
 
 // Read reads one message. A step that Do makes may use it.
 func (p *Peer) Read() (Received, error) {
-	r, err := readMessage(p.conn)
+	r, err := ReadMessage(p.conn)
 	if err == nil {
 		p.Received = append(p.Received, r)
 	}
 	return r, err
 }
 
-// readMessage reads one message.
-func readMessage(r io.Reader) (Received, error) {
+// ReadMessage reads one message. If it was read and is malformed, its octets come
+// with the error.
+func ReadMessage(r io.Reader) (Received, error) {
 	head := make([]byte, openflow.HeaderLen)
 	if _, err := io.ReadFull(r, head); err != nil {
 		return Received{}, err

@@ -57,7 +57,7 @@ func (c *switchConn) readLoop() {
 	c.send(0, hello())
 	sw.mu.Unlock()
 	for {
-		r, err := readMessage(c.conn)
+		r, err := ReadMessage(c.conn)
 		sw.mu.Lock()
 		sw.waitThawLocked()
 		switch {
