@@ -77,4 +77,4 @@ enable: build ## takes a member back in: make enable M=be1
 
 .PHONY: trace
 trace: build ## shows where a connection goes: make trace SRC=10.20.0.10 SPORT=40000 SEG=p2
-	$(BRLB) trace $(if $(SRC),--src $(SRC)) $(if $(SPORT),--sport $(SPORT)) $(if $(SEG),--segment $(SEG))
+	$(BRLB) trace $(if $(SRC),--src $(SRC)) $(if $(SPORT),--sport $(SPORT)) $(if $(SEG),--seg $(SEG))
