@@ -1,13 +1,10 @@
 package health
 
 import (
-	"bufio"
 	"context"
 	"io"
-	"net"
-	"net/netip"
+	"math/rand/v2"
 	"os"
-	"os/exec"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -18,74 +15,13 @@ import (
 	"time"
 )
 
-// serverVar makes the test binary a server in a process of its own, so that a
-// benchmark can tell the prober's costs from the server's.
-const serverVar = "BRLB_HEALTH_TEST_SERVER"
-
-// runServerProcess listens on all addresses, prints its port, answers every
-// request with 200, and ends with its standard input.
-func runServerProcess() {
-	l, err := net.Listen("tcp4", "0.0.0.0:0")
-	if err != nil {
-		panic(err)
-	}
-	os.Stdout.WriteString(strconv.Itoa(l.Addr().(*net.TCPAddr).Port) + "\n")
-	go func() { io.Copy(io.Discard, os.Stdin); os.Exit(0) }()
-	for {
-		c, err := l.Accept()
-		if err != nil {
-			continue
-		}
-		go func() {
-			defer c.Close()
-			if readRequest(c) != "" {
-				io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
-			}
-		}()
-	}
-}
-
-// startServerProcess returns the port on which every address of 127.0.0.0/8
-// is served.
-func startServerProcess(tb testing.TB) uint16 {
-	tb.Helper()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), serverVar+"=1")
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() { stdin.Close(); cmd.Wait() })
-	line, err := bufio.NewReader(stdout).ReadString('\n')
-	if err != nil {
-		tb.Fatal(err)
-	}
-	port, err := strconv.ParseUint(strings.TrimSpace(line), 10, 16)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return uint16(port)
-}
-
 // BenchmarkProber watches 10,000 targets at an interval of one second for ten
 // seconds and reports what that costs: processor cores of this process,
 // resident memory, lateness of attempts, and false transitions.
 func BenchmarkProber(b *testing.B) {
 	for _, kind := range []Type{TCP, HTTP} {
 		b.Run(string(kind), func(b *testing.B) {
-			port := startServerProcess(b)
-			targets := make([]Target, 10000)
-			for i := range targets {
-				ip := netip.AddrFrom4([4]byte{127, 1 + byte(i>>16), byte(i >> 8), byte(i)})
-				targets[i] = Target{netip.AddrPortFrom(ip, port), Check{Type: kind}.WithDefaults()}
-			}
+			targets := loopbackTargets(10000, startServer(b), Check{Type: kind})
 			for b.Loop() {
 				measureProber(b, targets, 10*time.Second)
 			}
@@ -157,4 +93,28 @@ func residentBytes() int {
 	}
 	pages, _ := strconv.Atoi(fields[1])
 	return pages * os.Getpagesize()
+}
+
+// BenchmarkStoppedProber stops a prober of 1,000 targets at random, for up to a
+// second at a time, and reports the transitions that it saw. There should be
+// none: the servers are fine.
+func BenchmarkStoppedProber(b *testing.B) {
+	port := startServer(b)
+	for b.Loop() {
+		prober := startRole(b, proberRole, strconv.Itoa(int(port)))
+		prober.readLine(b) // the cold start is over
+		for end := time.Now().Add(15 * time.Second); time.Now().Before(end); {
+			time.Sleep(rand.N(500 * time.Millisecond))
+			prober.signal(b, syscall.SIGSTOP)
+			time.Sleep(rand.N(time.Second))
+			prober.signal(b, syscall.SIGCONT)
+		}
+		prober.end()
+		said, err := io.ReadAll(prober.output)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(float64(strings.Count(string(said), "transition:")), "transitions")
+		b.Logf("prober said:\n%s", said[max(0, len(said)-1000):])
+	}
 }

@@ -17,8 +17,12 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv(serverVar) != "" {
-		runServerProcess()
+	switch os.Getenv(roleVar) {
+	case serverRole:
+		runServerRole()
+		return
+	case proberRole:
+		runProberRole()
 		return
 	}
 	goleak.VerifyTestMain(m)

@@ -27,7 +27,7 @@ func TestStallClock(t *testing.T) {
 	}
 }
 
-func TestExcuse(t *testing.T) {
+func TestStallsExcuseSilence(t *testing.T) {
 	const timeout = 400 * time.Millisecond
 	for _, tc := range []struct {
 		name          string
