@@ -41,7 +41,7 @@ func Run(ctx context.Context, opts Options) error {
 	}
 	l := newLoop(cfg, opts, inv)
 	l.bridge = bridge.New(bridgeOptions(cfg, opts.Logger, l))
-	l.prober = health.New(health.Options{OnResult: l.probes.observe})
+	l.prober = health.New(health.Options{OnResult: l.probes.observe, Excuse: l.path.excuse})
 
 	unix, err := api.ListenUnix(cfg.API.Socket)
 	if err != nil {

@@ -45,6 +45,7 @@ type loop struct {
 	bridge *bridge.Bridge
 	prober *health.Prober
 	probes *probeStats
+	path   *probePath
 	stats  *stats
 	events *eventLog
 	posts  chan any
@@ -72,7 +73,7 @@ func newLoop(cfg *config.Config, opts Options, inv *inventory.Inventory) *loop {
 	l := &loop{
 		state: state.New(cfg, now), reconcile: newReconciler(),
 		phase: phaseDisconnected, phaseAt: now, targets: map[state.ProbeID]health.Target{},
-		opts: opts, inv: inv, probes: newProbeStats(), stats: newStats(now), events: newEventLog(),
+		opts: opts, inv: inv, probes: newProbeStats(), path: newProbePath(), stats: newStats(now), events: newEventLog(),
 		posts: make(chan any, 1024), done: make(chan struct{}), changed: make(chan struct{}),
 	}
 	l.snapshot = l.state.Snapshot()
@@ -176,6 +177,7 @@ func (l *loop) take(ctx context.Context, event any, ran []chan struct{}) []chan 
 			l.sw.lastError = e.Err.Error()
 		}
 		l.reconcile.lost()
+		l.path.interrupted()
 		l.note(state.Event{Time: now, Text: "the switch is disconnected: " + l.sw.lastError})
 	case bridge.PortsChanged:
 		l.state.SetPorts(e.Ports, now)
@@ -353,6 +355,9 @@ func (l *loop) takeBundle(ctx context.Context, e bundleDone, now time.Time) {
 
 // confirm draws the consequences of the switch holding what it should.
 func (l *loop) confirm(ctx context.Context, now time.Time) {
+	if l.reconcile.holding != nil {
+		l.path.restored(now)
+	}
 	before, after, ok := l.reconcile.takeConfirmed()
 	if !ok {
 		return

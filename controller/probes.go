@@ -87,6 +87,45 @@ func (p *probeStats) read(t health.Target) (api.ProbeCounts, bool) {
 	return api.ProbeCounts{Results: results, Seconds: c.seconds.read()}, true
 }
 
+// probePath knows whether probes can reach members at all. They go through the
+// bridge: while the switch is away or empty, a failure says nothing about a
+// member.
+type probePath struct {
+	mu     sync.Mutex
+	broken bool
+	since  time.Time // when it was last restored
+}
+
+func newProbePath() *probePath { return &probePath{broken: true} }
+
+func (p *probePath) interrupted() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.broken = true
+}
+
+// restored notes that the switch holds what it should.
+func (p *probePath) restored(now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.broken {
+		p.broken, p.since = false, now
+	}
+}
+
+// excuse implements health.Options.Excuse.
+func (p *probePath) excuse(start, _ time.Time) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.broken:
+		return "the switch is not connected, and probes go through it"
+	case start.Before(p.since):
+		return "the switch has come back meanwhile, and probes go through it"
+	}
+	return ""
+}
+
 // histogram counts durations below each bound.
 type histogram struct {
 	bounds []float64

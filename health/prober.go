@@ -29,6 +29,11 @@ type Options struct {
 	// OnResult is called after each attempt, from many goroutines at once. It
 	// must return quickly and must not call the Prober.
 	OnResult func(Target, Result)
+	// Excuse is asked about each attempt that failed. If the caller knows that
+	// the failure may be its own, because the path of its probes was interrupted
+	// between start and end, it says why, and the attempt is inconclusive. It
+	// must return quickly and must not call the Prober.
+	Excuse func(start, end time.Time) (why string)
 }
 
 const (

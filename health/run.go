@@ -117,6 +117,11 @@ func (p *Prober) attempt(ctx context.Context, w *watch, due time.Time) (r Result
 	end := time.Now()
 	took := end.Sub(start)
 	rep = excuse(rep, took, p.stall.stalled(end)-before, w.check.Timeout)
+	if rep.code.Outcome() == Fail && p.opts.Excuse != nil {
+		if why := p.opts.Excuse(start, end); why != "" {
+			rep = report{code: SOCKERR, detail: fmt.Sprintf("not counted: %s, but %s", rep.detail, why)}
+		}
+	}
 	return Result{
 		Start:    start,
 		Late:     max(0, start.Sub(due)),

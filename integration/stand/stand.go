@@ -137,7 +137,7 @@ openflow: {listen: "%s", target: "%s"}
 api: {socket: %s, http: ""}
 gateways: [%s/24]
 checks:
-  web: {type: http, path: /healthz, interval: 500ms, fast: 100ms, down: 200ms, timeout: 100ms, rise: 2, fall: 3}
+  web: {type: http, path: /healthz, interval: 1s, fast: 500ms, down: 500ms, timeout: 500ms, rise: 2, fall: 3}
 pools:
   web:
     id: 1
