@@ -172,3 +172,14 @@ func tail(path string, n int) string {
 	}
 	return strings.Join(lines, "\n")
 }
+
+// removeMember takes a member's line out of a configuration.
+func removeMember(config, name string) string {
+	var kept strings.Builder
+	for line := range strings.Lines(config) {
+		if !strings.HasPrefix(strings.TrimSpace(line), name+":") {
+			kept.WriteString(line)
+		}
+	}
+	return kept.String()
+}
