@@ -86,6 +86,9 @@ type State struct {
 	Connected bool
 	// Endpoint is the server, or the one that was tried last.
 	Endpoint string
+	// Server is the server's id; zero without a connection, and for servers
+	// that do not say.
+	Server UUID
 	// Since is when Connected last changed.
 	Since time.Time
 	// Reason is why there is no connection; nil while there is one and before
@@ -99,7 +102,7 @@ type State struct {
 // Sessions at 0.
 type Stats struct {
 	StrayResponses  uint64 // responses that nobody waited for, or no longer
-	StrayUpdates    uint64 // notifications of unknown methods or monitors
+	StrayUpdates    uint64 // notifications of unknown methods or monitors, or without sense
 	Resyncs         uint64 // replicas copied anew because an update did not fit
 	MonitorsRestart uint64 // monitors that the server cancelled
 }
@@ -123,7 +126,11 @@ type Client struct {
 	session  *session      // nil while not connected
 	replicas []*Replica
 	locks    map[string]*Lock
-	formats  map[string]format // the monitor methods that each server knows, see serverKey
+	formats  map[string]serverFormat // by endpoint; absent: not known to be limited
+
+	// The newest state of the cluster that was seen; only run uses it.
+	cluster      UUID
+	clusterIndex int64
 
 	strayResponses, strayUpdates, resyncs, monitorRestarts atomic.Uint64
 }
@@ -139,7 +146,7 @@ func Start(config Config) (*Client, error) {
 		wake:    make(chan struct{}, 1),
 		changed: make(chan struct{}),
 		locks:   make(map[string]*Lock),
-		formats: make(map[string]format),
+		formats: make(map[string]serverFormat),
 	}
 	if len(config.Endpoints) == 0 {
 		return nil, errors.New("ovsdb: no endpoints: name at least one, unix:/run/openvswitch/db.sock for example")
@@ -217,7 +224,7 @@ func (c *Client) Schema() *Schema {
 	if c.session == nil {
 		return nil
 	}
-	return c.session.schema
+	return c.session.schema.Load()
 }
 
 // Close ends the connection, the replicas and whatever waits. It may be called
@@ -253,7 +260,10 @@ func (c *Client) setState(s *session, endpoint string, reason error) {
 		}
 	}
 	c.session = s
-	c.state.Endpoint, c.state.Reason = endpoint, reason
+	c.state.Endpoint, c.state.Reason, c.state.Server = endpoint, reason, UUID{}
+	if s != nil {
+		c.state.Server = s.id
+	}
 	close(c.changed)
 	c.changed = make(chan struct{})
 }

@@ -1,27 +1,32 @@
 package ovsdb
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 )
 
 // startMonitor asks the server to monitor what r is a replica of, with the best
 // method that it knows, and waits for the first copy. Errors that concern r
 // alone are reported to r; an error returned ends the session.
-func (s *session) startMonitor(r *Replica) error {
+func (s *session) startMonitor(r *Replica, schema *Schema) error {
+	r.request.Lock()
+	defer r.request.Unlock()
 	c := s.client
-	want, err := newContents(s.schema, &r.spec)
-	if err != nil {
-		return s.refuse(r, err)
-	}
 	held := r.Snapshot()
 	c.mu.Lock()
-	since := r.monitor.lastTxn
-	f, known := c.formats[s.server]
+	since, where := r.monitor.lastTxn, r.monitor.where
+	f := formatSince
+	if known, ok := c.formats[s.endpoint]; ok && known.server == s.id {
+		f = known.format
+	}
 	c.mu.Unlock()
-	if !known {
-		f = formatSince
+	want, err := newContents(schema, &r.spec, where)
+	if err != nil {
+		return s.refuse(r, err)
 	}
 	if since.IsZero() || !held.contents.sameRows(want) {
 		since = UUID{}
@@ -53,7 +58,7 @@ func (s *session) startMonitor(r *Replica) error {
 		case errors.Is(err, errUnknownMethod) && f > formatRFC:
 			f--
 			c.mu.Lock()
-			c.formats[s.server] = f
+			c.formats[s.endpoint] = serverFormat{s.id, f}
 			c.mu.Unlock()
 		case errors.As(err, new(*RPCError)):
 			return s.refuse(r, err)
@@ -72,6 +77,12 @@ func (s *session) refuse(r *Replica, err error) error {
 	s.client.mu.Unlock()
 	r.settle(err)
 	return nil
+}
+
+// serverFormat is the best monitor method that a server knows.
+type serverFormat struct {
+	server UUID
+	format format
 }
 
 func (f format) method() string {
@@ -118,13 +129,13 @@ func monitorParams(id uint64, r *Replica, want *contents, f format, since UUID) 
 			b = appendQuoted(b, c.Name)
 		}
 		b = append(b, ']')
-		if len(t.spec.Where) > 0 {
+		if len(t.where) > 0 {
 			if f == formatRFC {
 				return nil, fmt.Errorf("ovsdb: %v: the server does not know monitor_cond, so it cannot select rows", r)
 			}
 			b = append(b, `,"where":`...)
 			var err error
-			if b, err = appendWhere(b, t.spec.Where); err != nil {
+			if b, err = appendWhere(b, t.where); err != nil {
 				return nil, err
 			}
 		}
@@ -185,4 +196,46 @@ func (r *reader) boolean() (bool, error) {
 		return t.Kind() == 't', err
 	}
 	return false, r.skipOne()
+}
+
+func (c *Client) setConditions(ctx context.Context, r *Replica, table string, where []Condition) error {
+	r.request.Lock()
+	defer r.request.Unlock()
+	c.mu.Lock()
+	m := &r.monitor
+	s, id := m.session, m.id
+	if s != nil {
+		schema := s.schema.Load()
+		t, err := schema.table(table)
+		for i := 0; err == nil && i < len(where); i++ {
+			err = where[i].check(schema, t)
+		}
+		if err != nil {
+			c.mu.Unlock()
+			return fmt.Errorf("ovsdb: conditions of table %s: %w", table, err)
+		}
+	}
+	changed := maps.Clone(m.where)
+	if changed == nil {
+		changed = make(map[string][]Condition)
+	}
+	changed[table] = slices.Clone(where)
+	// The position is that of the old conditions.
+	m.where, m.lastTxn = changed, UUID{}
+	c.mu.Unlock()
+	if s == nil || id == 0 {
+		return nil
+	}
+
+	b := strconv.AppendUint([]byte{'['}, id, 10)
+	b = append(b, ',')
+	b = strconv.AppendUint(b, id, 10)
+	b = append(b, ",{"...)
+	b = appendQuoted(b, table)
+	b = append(b, `:[{"where":`...)
+	b, err := appendWhere(b, where)
+	if err != nil {
+		return err
+	}
+	return s.callContext(ctx, "monitor_cond_change", append(b, "}]}]"...), skipResult)
 }

@@ -33,17 +33,22 @@ var errTooLong = errors.New("message is longer than the limit")
 type limitedInput struct {
 	r           io.Reader
 	read, limit int64
+	err         error // stays, though the decoder may read again
 }
 
 func (l *limitedInput) Read(p []byte) (int, error) {
-	if l.read >= l.limit {
-		return 0, errTooLong
+	if l.err == nil && l.read >= l.limit {
+		l.err = errTooLong
+	}
+	if l.err != nil {
+		return 0, l.err
 	}
 	if int64(len(p)) > l.limit-l.read {
 		p = p[:l.limit-l.read]
 	}
 	n, err := l.r.Read(p)
 	l.read += int64(n)
+	l.err = err
 	return n, err
 }
 

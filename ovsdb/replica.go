@@ -3,6 +3,7 @@ package ovsdb
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 )
 
@@ -23,6 +24,9 @@ type Replica struct {
 	copies   int           // how often a first copy has come
 	subs     map[*Subscription]struct{}
 
+	// request is held while a request about the monitor is outstanding.
+	request sync.Mutex
+
 	closed    chan struct{}
 	closeOnce sync.Once
 
@@ -39,6 +43,9 @@ type monitor struct {
 	broken  bool // an update could not be applied in this session
 	// lastTxn is the position that monitor_cond_since can go on from.
 	lastTxn UUID
+	// where has the conditions of tables that were changed since the start. It
+	// is replaced, not changed.
+	where map[string][]Condition
 }
 
 func newReplica(c *Client, database string, spec MonitorSpec) *Replica {
@@ -58,6 +65,13 @@ func (r *Replica) Snapshot() *Snapshot {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.snapshot
+}
+
+// nextChange returns a channel that is closed when the snapshot is replaced.
+func (r *Replica) nextChange() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.changed
 }
 
 // Wait returns when the replica has its first copy and holds is true of its
@@ -112,6 +126,22 @@ func (r *Replica) publish(d *draft, first bool) {
 	for s := range r.subs {
 		s.offer(b)
 	}
+}
+
+// SetConditions replaces the conditions of one of the replica's tables: rows
+// for which any of where holds stay or come, all others go; without any, every
+// row comes. When it returns without an error the snapshot is accordingly.
+//
+// The conditions hold on every later connection, also if there is none now or
+// it is lost meanwhile.
+func (r *Replica) SetConditions(ctx context.Context, table string, where ...Condition) error {
+	if !slices.ContainsFunc(r.spec.Tables, func(t TableSpec) bool { return t.Table == table }) {
+		return fmt.Errorf("ovsdb: %v does not have table %s", r, quoteCut(table))
+	}
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	return r.client.setConditions(ctx, r, table, where)
 }
 
 // settle reports the outcome of the first attempt to copy.

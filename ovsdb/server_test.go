@@ -6,9 +6,13 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"brlb/ovsdb"
 	"brlb/ovsdb/ovsdbtest"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func dial(t testing.TB, s *ovsdbtest.Server) *ovsdb.Client {
 	t.Helper()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -14,15 +15,18 @@ import (
 // run goroutine owns it; notification and stray are called by the connection's
 // reader.
 type session struct {
-	client *Client
-	conn   *conn
-	schema *Schema
-	server string // whose methods are remembered in client.formats
+	client   *Client
+	endpoint string
+	conn     *conn
+	schema   atomic.Pointer[Schema]
+	id       UUID     // of the server; zero if it does not say
+	status   *Replica // of the server's databases; nil if it does not say
 
 	// Guarded by client.mu.
 	monitors    map[uint64]*Replica
 	lastMonitor uint64
 	cancel      []uint64 // monitors to cancel
+	converted   bool     // the schema must be read again
 }
 
 // runSession connects to e, and returns why the connection ended or could not
@@ -34,7 +38,7 @@ func (c *Client) runSession(e endpoint) error {
 	if err != nil {
 		return fmt.Errorf("ovsdb: connect to %s: %w", e.name, err)
 	}
-	s := &session{client: c, monitors: make(map[uint64]*Replica)}
+	s := &session{client: c, endpoint: e.name, monitors: make(map[uint64]*Replica)}
 	s.conn = newConn(nc, s, c.config.ProbeInterval, c.config.MaxMessage)
 	stop := context.AfterFunc(c.ctx, func() { s.conn.fail(ErrClosed) })
 	defer c.detach(s)
@@ -43,7 +47,7 @@ func (c *Client) runSession(e endpoint) error {
 
 	err = s.handshake()
 	if err == nil {
-		c.log.Info("connected to ovsdb-server", "endpoint", e.name, "schema", s.schema.Version)
+		c.log.Info("connected to ovsdb-server", "endpoint", e.name, "schema", s.schema.Load().Version)
 		c.setState(s, e.name, nil)
 		err = s.serve()
 	}
@@ -53,35 +57,44 @@ func (c *Client) runSession(e endpoint) error {
 
 // handshake sets up all that must be in place before anything is written.
 func (s *session) handshake() error {
-	if err := s.readSchema(); err != nil {
+	if err := s.identify(); err != nil {
 		return err
 	}
+	schema, err := s.readSchema(s.client.config.Database)
+	if err != nil {
+		return err
+	}
+	s.schema.Store(schema)
 	return s.reconcile()
 }
 
-func (s *session) readSchema() error {
-	db := s.client.config.Database
+func (s *session) readSchema(database string) (*Schema, error) {
 	var text jsontext.Value
-	err := s.call("get_schema", appendStrings(nil, db), func(r *reader) (err error) {
+	err := s.call("get_schema", appendStrings(nil, database), func(r *reader) (err error) {
 		text, err = r.keep()
 		return err
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if s.schema, err = ParseSchema(text); err != nil {
-		return err
-	}
-	return nil
+	return ParseSchema(text)
 }
 
 // serve keeps locks and monitors as the client wants them until the connection
 // ends.
 func (s *session) serve() error {
 	for {
+		var status <-chan struct{}
+		if s.status != nil {
+			status = s.status.nextChange()
+			if err := s.checkStatus(); err != nil {
+				return err
+			}
+		}
 		select {
 		case <-s.conn.dead:
 			return s.conn.reason()
+		case <-status:
 		case <-s.client.wake:
 			if err := s.reconcile(); err != nil {
 				return err
@@ -94,8 +107,8 @@ func (s *session) serve() error {
 func (s *session) reconcile() error {
 	c := s.client
 	c.mu.Lock()
-	cancel := s.cancel
-	s.cancel = nil
+	cancel, converted := s.cancel, s.converted
+	s.cancel, s.converted = nil, false
 	var locks []*Lock
 	for _, l := range c.locks {
 		if l.session != s {
@@ -116,13 +129,21 @@ func (s *session) reconcile() error {
 			return err
 		}
 	}
+	if converted {
+		schema, err := s.readSchema(c.config.Database)
+		if err != nil {
+			return err
+		}
+		s.schema.Store(schema)
+		c.log.Info("the database was converted", "schema", schema.Version)
+	}
 	for _, l := range locks {
 		if err := s.requestLock(l); err != nil {
 			return err
 		}
 	}
 	for _, r := range replicas {
-		if err := s.startMonitor(r); err != nil {
+		if err := s.startMonitor(r, s.schema.Load()); err != nil {
 			return err
 		}
 	}
@@ -188,6 +209,14 @@ func (s *session) stray() { s.client.strayResponses.Add(1) }
 
 // notification handles what the server says on its own.
 func (s *session) notification(method string, r *reader) error {
+	err := s.notified(method, r)
+	if isContentError(err) {
+		s.client.strayUpdates.Add(1)
+	}
+	return err
+}
+
+func (s *session) notified(method string, r *reader) error {
 	switch method {
 	case "update":
 		return s.update(r, formatRFC)
@@ -199,6 +228,8 @@ func (s *session) notification(method string, r *reader) error {
 		return s.lockEvent(r, LockAcquired)
 	case "stolen":
 		return s.lockEvent(r, LockStolen)
+	case "monitor_canceled":
+		return s.monitorCanceled(r)
 	}
 	s.client.strayUpdates.Add(1)
 	return r.dec.SkipValue()
@@ -209,19 +240,9 @@ func (s *session) update(r *reader, f format) error {
 	if _, err := r.enter('['); err != nil {
 		return err
 	}
-	raw, err := r.dec.ReadValue()
-	if err != nil {
+	replica, _, err := s.monitored(r)
+	if err != nil || replica == nil {
 		return err
-	}
-	id, err := strconv.ParseUint(string(raw), 10, 64)
-	s.client.mu.Lock()
-	replica := s.monitors[id]
-	if replica == nil && (err != nil || id == 0 || id > s.lastMonitor) {
-		s.client.strayUpdates.Add(1)
-	}
-	s.client.mu.Unlock()
-	if replica == nil {
-		return nil // unknown, or cancelled a moment ago
 	}
 	var txn UUID
 	if f == formatSince {
@@ -237,6 +258,49 @@ func (s *session) update(r *reader, f format) error {
 	replica.monitor.lastTxn = txn
 	s.client.mu.Unlock()
 	replica.publish(d, false)
+	return nil
+}
+
+// monitored reads a monitor's id and returns its replica, or nil if it is
+// unknown or was cancelled a moment ago.
+func (s *session) monitored(r *reader) (*Replica, uint64, error) {
+	raw, err := r.dec.ReadValue()
+	if err != nil {
+		return nil, 0, err
+	}
+	id, err := strconv.ParseUint(string(raw), 10, 64)
+	s.client.mu.Lock()
+	defer s.client.mu.Unlock()
+	if err != nil || id == 0 || id > s.lastMonitor {
+		s.client.strayUpdates.Add(1)
+		return nil, 0, nil
+	}
+	return s.monitors[id], id, nil
+}
+
+// monitorCanceled has a monitor set up again that the server gave up, because
+// the database's schema is another one now.
+func (s *session) monitorCanceled(r *reader) error {
+	if _, err := r.enter('['); err != nil {
+		return err
+	}
+	replica, id, err := s.monitored(r)
+	if err != nil || replica == nil {
+		return err
+	}
+	if replica == s.status {
+		return errors.New("the server does not say any more how its databases are")
+	}
+	c := s.client
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if m := &replica.monitor; m.session == s && m.id == id {
+		c.monitorRestarts.Add(1)
+		delete(s.monitors, id)
+		m.session, m.lastTxn = nil, UUID{}
+		s.converted = true
+		c.poke()
+	}
 	return nil
 }
 
@@ -266,8 +330,8 @@ func (s *session) misfit(r *Replica, err error) error {
 	if m.session != s {
 		return nil
 	}
-	if m.broken {
-		return fmt.Errorf("ovsdb: %v: again an update that does not fit: %v", r, err)
+	if m.broken || r == s.status {
+		return fmt.Errorf("ovsdb: %v: an update does not fit, and copying the tables anew has not helped: %v", r, err)
 	}
 	c.resyncs.Add(1)
 	c.log.Warn("an update does not fit, copying the tables anew", "monitor", r.String(), "err", err)

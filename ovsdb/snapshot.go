@@ -39,11 +39,13 @@ type contents struct {
 
 type tableContents struct {
 	*layout
-	spec    *TableSpec
+	where   []Condition
 	indexes [][]int // positions of the columns of each index
 }
 
-func newContents(s *Schema, spec *MonitorSpec) (*contents, error) {
+// newContents works spec out; where has the conditions that replace those of
+// spec, by table.
+func newContents(s *Schema, spec *MonitorSpec, where map[string][]Condition) (*contents, error) {
 	c := &contents{byName: make(map[string]int), seed: maphash.MakeSeed()}
 	for i := range spec.Tables {
 		ts := &spec.Tables[i]
@@ -61,7 +63,10 @@ func newContents(s *Schema, spec *MonitorSpec) (*contents, error) {
 		if err != nil {
 			return nil, err
 		}
-		tc := tableContents{layout: lay, spec: ts}
+		tc := tableContents{layout: lay, where: ts.Where}
+		if w, ok := where[ts.Table]; ok {
+			tc.where = w
+		}
 		for _, columns := range ts.Indexes {
 			var at []int
 			for _, name := range columns {
@@ -73,7 +78,7 @@ func newContents(s *Schema, spec *MonitorSpec) (*contents, error) {
 			}
 			tc.indexes = append(tc.indexes, at)
 		}
-		for _, cond := range ts.Where {
+		for _, cond := range tc.where {
 			if err := cond.check(s, t); err != nil {
 				return nil, fmt.Errorf("ovsdb: monitor of table %s: %w", ts.Table, err)
 			}
@@ -247,11 +252,13 @@ func Diff(old, new *Snapshot) []Change {
 		if t := old.table(new.contents.tables[i].table); t != nil {
 			before = t.rows.root
 		}
+		at := len(out)
 		diff(before, new.tables[i].rows.root, func(o, n *Row) {
 			if o == nil || n == nil || !o.equal(n) {
 				out = append(out, newChange(o, n))
 			}
 		})
+		slices.SortFunc(out[at:], func(x, y Change) int { return x.UUID.Compare(y.UUID) })
 	}
 	for i := range old.tables {
 		if new.table(old.contents.tables[i].table) == nil {

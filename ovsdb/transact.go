@@ -97,6 +97,9 @@ type Result struct {
 // for each. When it returns without an error, every replica of this client
 // shows what the transaction did, as far as its monitor covers it.
 //
+// What the operations name is checked against the schema before anything is
+// sent. So is that no inserted row would vanish for want of a reference.
+//
 // [OutcomeOf] tells what an error means. When ctx ends while the answer is
 // outstanding, the server is told to cancel the transaction, and the outcome is
 // unknown. Nothing is ever tried twice.
@@ -108,7 +111,8 @@ func (c *Client) Transact(ctx context.Context, ops ...Op) ([]Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	params, err := appendTransaction(nil, s.schema, ops)
+	schema := s.schema.Load()
+	params, err := appendTransaction(nil, schema, ops)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +121,7 @@ func (c *Client) Transact(ctx context.Context, ops ...Op) ([]Result, error) {
 	done := make(chan error, 1)
 	id, err := s.conn.start("transact", params, &call{
 		result: func(r *reader) (err error) {
-			results, refused, err = r.results(s.schema, ops)
+			results, refused, err = r.results(schema, ops)
 			return err
 		},
 		done: func(err error) { done <- err },
@@ -145,6 +149,9 @@ func (c *Client) Transact(ctx context.Context, ops ...Op) ([]Result, error) {
 }
 
 func appendTransaction(b []byte, schema *Schema, ops []Op) ([]byte, error) {
+	if err := checkVanishing(schema, ops); err != nil {
+		return nil, err
+	}
 	b = append(b, '[')
 	b = appendQuoted(b, schema.Name)
 	for i, op := range ops {

@@ -200,8 +200,8 @@ func hashRows(t *tree[indexKey], hash uint64, yield func(*Row) bool) {
 	n.walk(func(_ indexKey, r *Row) bool { return yield(r) })
 }
 
-// diff calls f in order for each key whose row is not the same pointer in a and
-// b; the missing one is nil.
+// diff calls f for each key whose row is not the same pointer in a and b, in no
+// particular order; the missing one is nil.
 func diff[K key](a, b *node[K], f func(old, new *Row)) {
 	if a == b {
 		return

@@ -88,6 +88,7 @@ func (s *Server) Start() {
 	s.t.Helper()
 	s.cmd = daemon(s.t, s.Dir, "ovsdb-server", s.Database(), "--remote=p"+s.Endpoint())
 	waitFor(s.t, s.Socket())
+	waitFor(s.t, control(s.Dir, "ovsdb-server", s.cmd))
 }
 
 // Kill ends the server as a crash would. It may be called when it is not
@@ -113,8 +114,13 @@ func StartSwitch(t testing.TB) *Switch {
 	s := &Switch{Server: StartServer(t)}
 	s.vswitchd = daemon(t, s.Dir, "ovs-vswitchd", s.Endpoint(), "--enable-dummy=override", "--disable-system")
 	t.Cleanup(func() { kill(s.vswitchd) })
-	waitFor(t, filepath.Join(s.Dir, fmt.Sprintf("ovs-vswitchd.%d.ctl", s.vswitchd.Process.Pid)))
+	waitFor(t, control(s.Dir, "ovs-vswitchd", s.vswitchd))
 	return s
+}
+
+// control is the path of a daemon's control socket.
+func control(dir, name string, cmd *exec.Cmd) string {
+	return filepath.Join(dir, fmt.Sprintf("%s.%d.ctl", name, cmd.Process.Pid))
 }
 
 // daemon starts a program of Open vSwitch with dir for all of its files.
