@@ -3,6 +3,7 @@ package session_test
 import (
 	"context"
 	"errors"
+	"syscall"
 	"testing"
 	"time"
 
@@ -78,4 +79,145 @@ func TestLiveBundle(t *testing.T) {
 		t.Errorf("after refused bundles: %d flows, %v", len(flows), err)
 	}
 	t.Logf("%+v", s.Counters())
+}
+
+// 20,000 refused messages: Open vSwitch stops reading while 100 answers wait,
+// so whoever writes first and reads later hangs here.
+func TestLiveManyRefusals(t *testing.T) {
+	s := open(t, oftest.StartOVS(t, 1), session.Options{})
+	const n = 20_000
+	flows := slots(n)
+	for _, f := range flows {
+		f.(*openflow.FlowMod).Instructions = openflow.Instructions{openflow.GotoTable(0)}
+	}
+	r := s.Bundle(context.Background(), flows)
+	if r.Outcome != session.Rejected || len(r.Errors) != n || !errors.Is(r.Errors[n-1], openflow.BadInstructionBadTableID) || r.Errors[n-1].Index != n-1 {
+		t.Errorf("%v with %d errors", r.Outcome, len(r.Errors))
+	}
+	var rejected session.RejectedError
+	if err := s.Transact(context.Background(), flows...); !errors.As(err, &rejected) || len(rejected) != n {
+		t.Errorf("unbundled: %d errors", len(rejected))
+	}
+}
+
+// A switch that is stopped ends the session; what it had been sent it does when
+// it goes on, so the outcome is unknown after COMMIT and rejected before.
+func TestLiveStopped(t *testing.T) {
+	ovs := oftest.StartOVS(t, 1)
+	s := open(t, ovs, session.Options{Idle: 200 * time.Millisecond})
+	ovs.Signal(syscall.SIGSTOP)
+	start := time.Now()
+	r := s.Bundle(context.Background(), slots(10))
+	if r.Outcome != session.Rejected || !errors.Is(r.Err, session.ErrSilent) || time.Since(start) > 5*time.Second {
+		t.Errorf("after %v: %v: %v", time.Since(start), r.Outcome, r.Err)
+	}
+
+	// The socket takes connections although nobody serves them.
+	_, err := session.Open(context.Background(), ovs.Dial(), session.Options{Handshake: 300 * time.Millisecond})
+	if !errors.Is(err, session.ErrHandshake) {
+		t.Errorf("handshake with a stopped switch: %v", err)
+	}
+	ovs.Signal(syscall.SIGCONT)
+	s = open(t, ovs, session.Options{})
+	if flows, err := s.Flows(context.Background(), openflow.FlowStatsRequest(openflow.AllFlows())); err != nil || len(flows) != 0 {
+		t.Errorf("%d flows of a bundle that was not committed, %v", len(flows), err)
+	}
+}
+
+func TestLiveRestart(t *testing.T) {
+	ovs := oftest.StartOVS(t, 1)
+	s := open(t, ovs, session.Options{})
+	if r := s.Bundle(context.Background(), slots(10)); r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	ovs.Restart()
+	<-s.Done()
+	if !errors.Is(s.Err(), session.ErrHangup) {
+		t.Error(s.Err())
+	}
+	s = open(t, ovs, session.Options{})
+	if flows, err := s.Flows(context.Background(), openflow.FlowStatsRequest(openflow.AllFlows())); err != nil || len(flows) != 0 {
+		t.Errorf("%d flows after a restart, %v", len(flows), err)
+	}
+}
+
+func TestLiveRoles(t *testing.T) {
+	ovs := oftest.StartOVS(t, 1)
+	first, second := open(t, ovs, session.Options{}), open(t, ovs, session.Options{})
+	ctx := context.Background()
+	for i, s := range []*session.Session{first, second} {
+		got, err := s.TakeRole(ctx, openflow.RoleMaster)
+		if err != nil || got.Role != openflow.RoleMaster || got.GenerationID != uint64(i) {
+			t.Errorf("session %d: %+v %v", i, got, err)
+		}
+	}
+	if status, ok := (<-first.Events()).Message.(*openflow.RoleStatus); !ok || status.Role != openflow.RoleSlave {
+		t.Errorf("%+v", status)
+	}
+	if r := first.Bundle(ctx, slots(3)); r.Outcome != session.Rejected || !errors.Is(r.Err, openflow.BadRequestIsSlave) {
+		t.Errorf("a slave's bundle: %v: %v", r.Outcome, r.Err)
+	}
+	if _, err := first.Role(ctx, openflow.RoleMaster, 0); !errors.Is(err, openflow.RoleRequestFailedStale) {
+		t.Errorf("a stale generation: %v", err)
+	}
+	if r := second.Bundle(ctx, slots(3)); r.Err != nil {
+		t.Error(r.Err)
+	}
+}
+
+func TestLiveMonitorAndPorts(t *testing.T) {
+	ovs := oftest.StartOVS(t, 2)
+	s := open(t, ovs, session.Options{})
+	ctx := context.Background()
+	if r := s.Bundle(ctx, slots(2000)); r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	monitor := openflow.FlowMonitor{
+		ID: 7, OutPort: openflow.PortAny, OutGroup: openflow.GroupAny, Table: openflow.TableAll,
+		Flags: openflow.MonitorInitial | openflow.MonitorAdd | openflow.MonitorRemoved | openflow.MonitorModify | openflow.MonitorInstructions,
+	}
+	initial := 0
+	count := func(part openflow.FlowMonitorReply) error { initial += len(part); return nil }
+	if err := s.Monitor(ctx, openflow.FlowMonitorRequest{monitor}, count); err != nil || initial != 2000 {
+		t.Fatalf("%d flows at first, %v", initial, err)
+	}
+	if err := s.Monitor(ctx, openflow.FlowMonitorRequest{monitor}, count); err == nil {
+		t.Error("an id was taken twice")
+	}
+	ovs.Ofctl("del-flows", "table=11,reg1=5")
+	ovs.Ofctl("add-flow", "table=11,priority=100,reg0=1,reg1=5,actions=drop")
+	if r := s.Bundle(ctx, slots(3)); r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	want := []openflow.FlowEvent{openflow.EventRemoved, openflow.EventAdded, openflow.EventAbbrev}
+	for len(want) > 0 {
+		e := <-s.Events()
+		reply, ok := e.Message.(*openflow.MultipartReply)
+		if !ok {
+			t.Fatalf("%+v, %v", e, s.Err())
+		}
+		for _, u := range reply.Body.(openflow.FlowMonitorReply) {
+			if len(want) == 0 || u.Event != want[0] {
+				t.Fatalf("%+v, want %v", u, want)
+			}
+			want = want[1:]
+		}
+	}
+	monitor.Command = openflow.MonitorCommandDelete
+	if err := s.Monitor(ctx, openflow.FlowMonitorRequest{monitor}, count); err != nil {
+		t.Errorf("end of the monitor: %v", err)
+	}
+
+	// A service connection hears of ports only after SET_CONFIG.
+	ports, err := s.Ports(ctx)
+	if err != nil || len(ports) != 3 {
+		t.Errorf("%+v, %v", ports, err)
+	}
+	if err := s.Transact(ctx, &openflow.SetConfig{SwitchConfig: openflow.SwitchConfig{MissSendLen: 128}}); err != nil {
+		t.Fatal(err)
+	}
+	ovs.Vsctl("del-port", "p2")
+	if status, ok := (<-s.Events()).Message.(*openflow.PortStatus); !ok || status.Reason != openflow.PortDeleted || status.Port.Name != "p2" {
+		t.Errorf("%+v", status)
+	}
 }
