@@ -322,7 +322,7 @@ func newTextReader(v jsontext.Value) *reader {
 	if v == nil {
 		v = jsontext.Value("null")
 	}
-	return newReader(bytes.NewReader(v), int64(len(v)))
+	return newReader(bytes.NewReader(v), int64(len(v))+1) // and its end
 }
 
 // keep reads a value as it is; nil for null.

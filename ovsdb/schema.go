@@ -260,7 +260,6 @@ func parseBaseType(text jsontext.Value, out *BaseType) error {
 	out.RefTable, out.Weak = in.RefTable, in.RefType == "weak"
 	if in.Enum != nil {
 		r := newTextReader(in.Enum)
-		r.values.begin(out.Kind, NoKind)
 		c := Column{Key: BaseType{Kind: out.Kind}, Max: math.MaxInt}
 		if err := r.value(&c); err != nil {
 			return fmt.Errorf("enum: %w", err)

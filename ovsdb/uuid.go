@@ -25,8 +25,8 @@ func parseUUID(s []byte) (u UUID, ok bool) {
 	}
 	n := 0
 	for i := 0; i < 36; i += 2 {
-		if s[i] == '-' {
-			i++
+		if i == 8 || i == 13 || i == 18 || i == 23 {
+			i++ // the dash
 		}
 		hi, lo := unhex(s[i]), unhex(s[i+1])
 		if hi > 15 || lo > 15 {
