@@ -44,6 +44,7 @@ func (l *loop) Change(ctx context.Context, admin string, req api.ChangeRequest) 
 	change.Revision = revision
 	if req.WaitSeconds > 0 {
 		change.Confirmed = l.wait(ctx, revision, time.Duration(req.WaitSeconds*float64(time.Second)))
+		l.settle(ctx)
 	}
 	return &change.Change, nil
 }

@@ -43,6 +43,16 @@ func conntrackRelaxed(ctx context.Context, runDir string) (bool, error) {
 	return strings.Contains(text, "disabled"), nil
 }
 
+// settle waits until the datapath forwards by the tables as they are now. The
+// switch confirms a change when its tables have it; what its datapath has
+// cached follows within milliseconds. Without a control socket there is nothing
+// to ask, and nothing to wait for.
+func (l *loop) settle(ctx context.Context) {
+	if _, err := ask(ctx, l.view.Load().config.RunDir, "revalidator/wait"); err != nil {
+		l.opts.Logger.Debug("cannot wait for the datapath", "err", err)
+	}
+}
+
 // ask sends one command to ovs-vswitchd's control socket.
 func ask(ctx context.Context, runDir, method string, params ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, unixctlTimeout)

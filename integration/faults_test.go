@@ -2,6 +2,7 @@ package integration
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -194,6 +195,7 @@ func TestForeignChangesAreRepaired(t *testing.T) {
 			for line := range strings.Lines(ofctl("--no-stats", "dump-flows", bridge, "cookie=0xb71b000000000000/0xffff000000000000")) {
 				rows = append(rows, line)
 			}
+			slices.Sort(rows) // a row that was repaired is dumped at another place
 			return strings.Join(rows, "")
 		}
 		before := canonical()
@@ -237,7 +239,7 @@ func TestRefusedBundle(t *testing.T) {
 		status := await(t, s, "refusal", func(st *api.Status) bool { return strings.Contains(strings.Join(st.Degraded, " "), "refuses") })
 		degraded := strings.Join(status.Degraded, "; ")
 		t.Log(degraded)
-		if !strings.Contains(degraded, "OFPFMFC_BAD_FLAGS") || !strings.Contains(degraded, "table=11") || status.InSync {
+		if !strings.Contains(degraded, "OFPFMFC_BAD_FLAGS") || !strings.Contains(degraded, "reg1=") || status.InSync {
 			t.Errorf("status after a refused bundle: in sync %v, degraded %q", status.InSync, degraded)
 		}
 		if after := dump(); after != before {

@@ -32,6 +32,9 @@ func TestPortReuse(t *testing.T) {
 		}
 		t.Logf("after %d requests on %d connections that were cut: %d connections in %v, %d failed, slowest connect %v",
 			aborted.Requests, aborted.Connections, len(ports), time.Since(start).Round(time.Millisecond), failed, slowest)
+		if out, err := s.Lab.Appctl("coverage/show"); err == nil && slowest >= 900*time.Millisecond {
+			t.Log(out)
+		}
 		// A SYN that is lost is sent again after one second.
 		if slowest >= 900*time.Millisecond {
 			t.Errorf("the slowest connect took %v: its SYN was lost", slowest)

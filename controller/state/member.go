@@ -3,6 +3,7 @@ package state
 import (
 	"fmt"
 	"net/netip"
+	"strings"
 	"time"
 
 	"brlb/controller/config"
@@ -88,7 +89,7 @@ type Member struct {
 	Next     NextHop
 	HasNext  bool
 	Active   bool
-	Adopted  bool   // owned slots on the switch when brlb connected
+	Adopted  bool   // owned slots when brlb connected or its check changed, and has no verdict since
 	Reason   string // why it is not active; empty when it is
 	Slots    int
 	Declared bool // comes from an OVSDB Interface row, not from the file
@@ -106,7 +107,6 @@ type member struct {
 	check    string
 	weight   uint32
 	declared bool
-	port     string // declared members: the Interface they sit on
 }
 
 func (m *member) nextHopAddr() netip.Addr {
@@ -115,6 +115,8 @@ func (m *member) nextHopAddr() netip.Addr {
 	}
 	return m.address.Addr()
 }
+
+func (m *member) probe() ProbeID { return ProbeID{Address: m.address, Check: m.check} }
 
 func fromConfig(pool *config.Pool, m *config.Member) member {
 	return member{
@@ -127,6 +129,21 @@ func fromConfig(pool *config.Pool, m *config.Member) member {
 	}
 }
 
+func fromDeclared(pool *config.Pool, d *Declared) member {
+	name := d.Name
+	if name == "" {
+		name = d.Interface
+	}
+	return member{
+		id:       MemberID{Pool: pool.Name, Key: d.Address.String()},
+		name:     name,
+		address:  d.Address,
+		check:    pool.Check,
+		weight:   d.Weight,
+		declared: true,
+	}
+}
+
 // inactive says why a member must not own slots, or returns "".
 func (s *State) inactive(m *Member) string {
 	switch {
@@ -134,10 +151,12 @@ func (s *State) inactive(m *Member) string {
 		return "waiting for OVSDB, which keeps the member numbers"
 	case m.Number == 0:
 		return "all 65535 member numbers are in use"
+	case s.own[m.Address.Addr()]:
+		return fmt.Sprintf("%s is an address of brlb's own, a VIP or gateway", m.Address.Addr())
 	case m.Admin.State != Enabled:
 		return describeOverride(m.Admin)
 	case m.Health.Health == Down:
-		return fmt.Sprintf("down: %s %s", m.Health.Code, m.Health.Detail)
+		return strings.TrimSpace("down: " + m.Health.Code + " " + m.Health.Detail)
 	case m.Health.Health == Unknown && !m.Adopted:
 		return "not probed yet"
 	case !m.HasNext && m.Via.IsValid():

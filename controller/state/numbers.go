@@ -44,20 +44,22 @@ func (n *Numbers) Get(id MemberID) uint16 {
 }
 
 // Adopt records a number found elsewhere (on the switch, in OVSDB), unless the
-// member or the number is taken already.
-func (n *Numbers) Adopt(id MemberID, number uint16) {
-	if number == 0 {
-		return
-	}
-	if _, ok := n.byID[id]; ok {
-		return
+// member has another one or the number is another's. It says whether the
+// member has the number now.
+func (n *Numbers) Adopt(id MemberID, number uint16) bool {
+	if known, ok := n.byID[id]; ok || number == 0 {
+		return ok && known == number
 	}
 	if _, taken := n.used[number]; taken {
-		return
+		return false
 	}
 	n.set(id, number)
 	n.advance(number)
+	return true
 }
+
+// Len returns how many members have a number.
+func (n *Numbers) Len() int { return len(n.byID) }
 
 // Release forgets members that are no longer wanted. Their numbers stay
 // unused until the counter has gone round.
@@ -125,17 +127,15 @@ func (n *Numbers) Load(text string) error {
 			continue
 		}
 		pool, key, ok := strings.Cut(left, "/")
-		if !ok {
+		if !ok || !n.Adopt(MemberID{Pool: pool, Key: key}, uint16(value)) {
 			bad = append(bad, field)
-			continue
 		}
-		n.Adopt(MemberID{Pool: pool, Key: key}, uint16(value))
 	}
 	if next != 0 {
 		n.next = next
 	}
 	if len(bad) > 0 {
-		return fmt.Errorf("stored member numbers: %d entries are malformed, the first is %.60q", len(bad), bad[0])
+		return fmt.Errorf("stored member numbers: %d entries are malformed or contradict others, the first is %.60q", len(bad), bad[0])
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"errors"
 	"net/netip"
 	"reflect"
@@ -56,14 +57,14 @@ type Pool struct {
 	Problem string
 }
 
-// Member returns the pool's member with that key or name, or nil.
-func (p *Pool) Member(keyOrName string) *Member {
-	for i := range p.Members {
-		if m := &p.Members[i]; m.ID.Key == keyOrName || m.Name == keyOrName {
-			return m
-		}
+// Member returns the pool's member with that key, or nil. A name is no key: a
+// member's name may be another one's address.
+func (p *Pool) Member(key string) *Member {
+	i, ok := slices.BinarySearchFunc(p.Members, key, func(m Member, key string) int { return cmp.Compare(m.ID.Key, key) })
+	if !ok {
+		return nil
 	}
-	return nil
+	return &p.Members[i]
 }
 
 // Owner returns the member that owns a slot, or nil.
@@ -118,6 +119,7 @@ func (s *State) Snapshot() *Snapshot {
 		snap.Ports = append(snap.Ports, p)
 	}
 	slices.SortFunc(snap.Ports, func(a, b Port) int { return int(int64(a.Number) - int64(b.Number)) })
+	s.retireNumbers()
 	for i := range s.cfg.Pools {
 		snap.Pools = append(snap.Pools, s.poolSnapshot(&s.cfg.Pools[i]))
 	}
@@ -142,8 +144,8 @@ func (s *State) poolSnapshot(c *config.Pool) Pool {
 	p := Pool{Name: c.Name, ID: c.ID, Slots: c.Slots, Layout: c.Layout, Mode: c.Mode, Check: c.Check}
 	kept := s.pools[c.Name]
 	settled := true
-	for _, m := range s.members(c) {
-		member := s.memberSnapshot(&m)
+	for i := range kept.members {
+		member := s.memberSnapshot(&kept.members[i])
 		if member.Active {
 			p.Active++
 		}
@@ -183,7 +185,7 @@ func (s *State) memberSnapshot(m *member) Member {
 		out.Admin = o
 	}
 	out.Health = Verdict{Health: Unknown}
-	if v, ok := s.verdicts[ProbeID{Address: m.address, Check: m.check}]; ok {
+	if v, ok := s.verdicts[m.probe()]; ok {
 		out.Health = v
 	}
 	out.Next, out.HasNext = s.nextHop(m)
@@ -237,7 +239,7 @@ type Event struct {
 	Text   string    `json:"text"`
 }
 
-// Events tells what became different between two snapshots.
+// Events tells what became different between two snapshots; old may be nil.
 func Events(old, current *Snapshot, now time.Time) []Event {
 	var events []Event
 	for i := range current.Pools {
@@ -271,6 +273,14 @@ func Events(old, current *Snapshot, now time.Time) []Event {
 		}
 		if before.Active > 0 && p.Active == 0 {
 			events = append(events, Event{Time: now, Pool: p.Name, Text: "no member is active: traffic is dropped"})
+		}
+	}
+	if old == nil {
+		return events
+	}
+	for i := range old.Pools {
+		if p := &old.Pools[i]; current.Pool(p.Name) == nil {
+			events = append(events, Event{Time: now, Pool: p.Name, Text: "removed"})
 		}
 	}
 	return events

@@ -16,7 +16,9 @@ import (
 type State struct {
 	cfg      *config.Config
 	mac      openflow.MAC
+	own      map[netip.Addr]bool // VIPs and gateways
 	declared []Declared
+	hops     map[netip.Addr]NextHop // that OVSDB declares
 	admin    map[MemberID]Override
 	verdicts map[ProbeID]Verdict
 	arp      map[netip.Addr]NextHop
@@ -33,6 +35,7 @@ type State struct {
 
 // pool is the part of a pool's state that outlives a snapshot.
 type pool struct {
+	members []member // sorted by key
 	settled bool
 	// The slot table as last built, and what it was built from.
 	layout  string
@@ -109,6 +112,7 @@ func (s *State) SetConfig(cfg *config.Config, now time.Time) {
 		s.deadline = now.Add(cfg.StartDeadline)
 	}
 	s.cfg = cfg
+	s.own = ownAddresses(cfg)
 	pools := map[string]*pool{}
 	for i := range cfg.Pools {
 		name := cfg.Pools[i].Name
@@ -119,19 +123,69 @@ func (s *State) SetConfig(cfg *config.Config, now time.Time) {
 		}
 	}
 	s.pools = pools
+	s.listMembers()
+	s.keepServing()
 	s.forget()
 }
 
-// forget drops verdicts of what is not probed any more: a member that comes
-// back starts anew.
+// ownAddresses returns the addresses that no member can have. The
+// configuration's own members have none of them; those of OVSDB might.
+func ownAddresses(cfg *config.Config) map[netip.Addr]bool {
+	own := map[netip.Addr]bool{}
+	for i := range cfg.Services {
+		for _, addr := range cfg.Services[i].Addresses {
+			own[addr] = true
+		}
+	}
+	for _, g := range cfg.Gateways {
+		own[g.Addr()] = true
+	}
+	return own
+}
+
+// keepServing lets active members go on when a new configuration probes them
+// by another check: until that one's first verdict, the old verdict stands.
+func (s *State) keepServing() {
+	if s.last == nil {
+		return
+	}
+	for i := range s.cfg.Pools {
+		before := s.last.Pool(s.cfg.Pools[i].Name)
+		if before == nil {
+			continue
+		}
+		for _, m := range s.pools[s.cfg.Pools[i].Name].members {
+			was := before.Member(m.id.Key)
+			if _, known := s.verdicts[m.probe()]; !known && was != nil && was.Active {
+				s.adopted[m.id] = true
+			}
+		}
+	}
+}
+
+// forget drops verdicts of what is not probed any more, and what was adopted
+// of members that may not serve: a member that comes back starts anew.
 func (s *State) forget() {
 	wanted := map[ProbeID]bool{}
-	for _, id := range s.Probes() {
-		wanted[id] = true
+	present := map[MemberID]bool{}
+	for _, p := range s.pools {
+		for i := range p.members {
+			m := &p.members[i]
+			present[m.id] = true
+			if s.admin[m.id].State != Disabled {
+				wanted[m.probe()] = true
+			}
+		}
 	}
 	for id := range s.verdicts {
 		if !wanted[id] {
 			delete(s.verdicts, id)
+		}
+	}
+	for id := range s.adopted {
+		// Before OVSDB has been read, the members that it declares are missing.
+		if o, set := s.admin[id]; set && o.State != Enabled || !present[id] && s.numbered {
+			delete(s.adopted, id)
 		}
 	}
 }
@@ -141,14 +195,13 @@ func (s *State) forget() {
 func (s *State) Probes() []ProbeID {
 	seen := map[ProbeID]bool{}
 	var ids []ProbeID
-	for i := range s.cfg.Pools {
-		for _, m := range s.members(&s.cfg.Pools[i]) {
-			id := ProbeID{Address: m.address, Check: m.check}
-			if s.admin[m.id].State == Disabled || seen[id] {
-				continue
+	for _, p := range s.pools {
+		for i := range p.members {
+			m := &p.members[i]
+			if id := m.probe(); s.admin[m.id].State != Disabled && !seen[id] {
+				seen[id] = true
+				ids = append(ids, id)
 			}
-			seen[id] = true
-			ids = append(ids, id)
 		}
 	}
 	slices.SortFunc(ids, func(a, b ProbeID) int {
@@ -162,16 +215,14 @@ func (s *State) Probes() []ProbeID {
 func (s *State) NextHops() []netip.Addr {
 	seen := map[netip.Addr]bool{}
 	var addrs []netip.Addr
-	for i := range s.cfg.Pools {
-		for _, m := range s.members(&s.cfg.Pools[i]) {
+	for _, p := range s.pools {
+		for i := range p.members {
+			m := &p.members[i]
 			addr := m.nextHopAddr()
-			if seen[addr] {
+			if hop, ok := s.nextHop(m); ok && hop.Source == "ovsdb" || seen[addr] {
 				continue
 			}
 			seen[addr] = true
-			if hop, ok := s.nextHop(&m); ok && hop.Source == "ovsdb" {
-				continue
-			}
 			addrs = append(addrs, addr)
 		}
 	}
@@ -187,6 +238,14 @@ func (s *State) SetMAC(mac openflow.MAC) { s.mac = mac }
 func (s *State) SetDeclared(declared []Declared, now time.Time) {
 	s.now = now
 	s.declared = slices.Clone(declared)
+	s.hops = map[netip.Addr]NextHop{}
+	for _, d := range s.declared {
+		addr := d.Address.Addr()
+		if _, known := s.hops[addr]; !known && d.OFPort != 0 && d.MAC != (openflow.MAC{}) {
+			s.hops[addr] = NextHop{MAC: d.MAC, Port: d.OFPort, Source: "ovsdb"}
+		}
+	}
+	s.listMembers()
 	s.forget()
 }
 
@@ -237,6 +296,22 @@ func (s *State) SetPorts(ports []Port, now time.Time) {
 	}
 }
 
+// retireNumbers frees the numbers of members that are long gone. Others keep
+// theirs: a member that comes back is still the one that connections know.
+func (s *State) retireNumbers() {
+	wanted := 0
+	for i := range s.cfg.Pools {
+		wanted += len(s.cfg.Pools[i].Members)
+	}
+	if s.numbered && s.numbers.Len() > wanted+len(s.declared)+maxGone {
+		s.numbers.Release(func(id MemberID) bool { return s.find(id) != nil })
+	}
+}
+
+// maxGone is how many numbers are kept for members that are gone. They are all
+// stored in one column of one row of OVSDB.
+const maxGone = 1024
+
 // LoadNumbers adds member numbers stored by an earlier run ("" if none are).
 // Until it is called, no member gets a number, hence none is active. It reports
 // entries that it could not use.
@@ -270,14 +345,12 @@ func (s *State) Adopt(found []Adopted, now time.Time) {
 		}
 		id := MemberID{Pool: p.Name, Key: f.Address.String()}
 		s.numbers.Adopt(id, f.Number)
-		if f.Slots > 0 {
+		_, judged := s.verdicts[ProbeID{Address: f.Address, Check: p.Check}]
+		if f.Slots > 0 && !judged {
 			s.adopted[id] = true
 		}
-		if !f.HasNext {
-			continue
-		}
-		m, ok := s.find(id)
-		if !ok {
+		m := s.find(id)
+		if m == nil || !f.HasNext {
 			continue
 		}
 		hop := m.nextHopAddr()
@@ -311,59 +384,49 @@ func (s *State) poolByID(id uint16) *config.Pool {
 	return nil
 }
 
-func (s *State) find(id MemberID) (member, bool) {
-	for i := range s.cfg.Pools {
-		if s.cfg.Pools[i].Name != id.Pool {
-			continue
-		}
-		for _, m := range s.members(&s.cfg.Pools[i]) {
-			if m.id == id {
-				return m, true
-			}
-		}
+// find returns a member, or nil.
+func (s *State) find(id MemberID) *member {
+	p := s.pools[id.Pool]
+	if p == nil {
+		return nil
 	}
-	return member{}, false
+	i, ok := slices.BinarySearchFunc(p.members, id.Key, func(m member, key string) int { return cmp.Compare(m.id.Key, key) })
+	if !ok {
+		return nil
+	}
+	return &p.members[i]
 }
 
-// members returns the members of a pool sorted by key: those of the file, and
-// those declared in OVSDB if the pool takes them. The file wins where both
-// name the same address.
-func (s *State) members(p *config.Pool) []member {
-	out := make([]member, 0, len(p.Members))
-	seen := map[string]bool{}
-	for i := range p.Members {
-		m := fromConfig(p, &p.Members[i])
-		seen[m.id.Key] = true
-		out = append(out, m)
-	}
-	if p.FromOVSDB {
-		for _, d := range s.declared {
-			key := d.Address.String()
-			if d.Pool != p.Name || seen[key] {
-				continue
-			}
-			seen[key] = true
-			name := d.Name
-			if name == "" {
-				name = d.Interface
-			}
-			out = append(out, member{
-				id: MemberID{Pool: p.Name, Key: key}, name: name, address: d.Address,
-				check: p.Check, weight: d.Weight, declared: true, port: d.Interface,
-			})
+// listMembers brings the pools' lists of members up to date: those of the
+// file, and those declared in OVSDB if the pool takes them. The file wins where
+// both name the same address.
+func (s *State) listMembers() {
+	for i := range s.cfg.Pools {
+		c := &s.cfg.Pools[i]
+		list := make([]member, 0, len(c.Members))
+		seen := map[string]bool{}
+		for j := range c.Members {
+			m := fromConfig(c, &c.Members[j])
+			seen[m.id.Key] = true
+			list = append(list, m)
 		}
+		for j := range s.declared {
+			if d := &s.declared[j]; c.FromOVSDB && d.Pool == c.Name && !seen[d.Address.String()] {
+				m := fromDeclared(c, d)
+				seen[m.id.Key] = true
+				list = append(list, m)
+			}
+		}
+		slices.SortFunc(list, func(a, b member) int { return cmp.Compare(a.id.Key, b.id.Key) })
+		s.pools[c.Name].members = list
 	}
-	slices.SortFunc(out, func(a, b member) int { return cmp.Compare(a.id.Key, b.id.Key) })
-	return out
 }
 
 // nextHop finds where a member's frames must go: what OVSDB says of the
 // member, else what ARP found.
 func (s *State) nextHop(m *member) (NextHop, bool) {
-	for _, d := range s.declared {
-		if !m.via.IsValid() && d.Address.Addr() == m.address.Addr() && d.OFPort != 0 && d.MAC != (openflow.MAC{}) {
-			return NextHop{MAC: d.MAC, Port: d.OFPort, Source: "ovsdb"}, true
-		}
+	if hop, ok := s.hops[m.address.Addr()]; ok && !m.via.IsValid() {
+		return hop, true
 	}
 	hop, ok := s.arp[m.nextHopAddr()]
 	return hop, ok

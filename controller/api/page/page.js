@@ -132,8 +132,8 @@ function ago(time) {
 
 // Slot map: one cell a slot, one colour a member
 
-// memberColour depends on the address alone (FNV-1a), so that a member keeps its
-// colour whoever comes and goes.
+// memberColour starts from a hash of the address (FNV-1a), so that a member keeps
+// its colour whoever comes and goes, and mostly from one visit to the next.
 const colours = new Map();
 
 function memberColour(address) {
