@@ -98,7 +98,7 @@ func (p *Prober) takeNews() *Transition {
 
 // start begins an attempt on w in lane l. The caller holds the lock.
 func (p *Prober) start(w *watch, l lane) {
-	ctx, cancel := context.WithTimeout(p.run, w.check.Timeout)
+	ctx, cancel := context.WithCancel(p.run)
 	w.cancel = cancel
 	due := w.due
 	p.attempts.Go(func() {
@@ -109,9 +109,12 @@ func (p *Prober) start(w *watch, l lane) {
 }
 
 // attempt makes one attempt and reports whether the endpoint said something of
-// itself. It reads only what never changes in w.
+// itself. It reads only what never changes in w. The timeout counts from here:
+// this goroutine may have waited for a processor since it was started.
 func (p *Prober) attempt(ctx context.Context, w *watch, due time.Time) (r Result, stated bool) {
 	start := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, w.check.Timeout)
+	defer cancel()
 	before := p.stall.stalled(start)
 	rep := w.check.probe.probe(ctx, w.address)
 	end := time.Now()
