@@ -132,29 +132,28 @@ function ago(time) {
 
 // Slot map: one cell a slot, one colour a member
 
-// memberColour starts from a hash of the address (FNV-1a), so that a member keeps
-// its colour whoever comes and goes, and mostly from one visit to the next.
-const colours = new Map();
+// A member keeps its colour whoever comes and goes.
+const hues = new Map(); // address -> hue, 0 to 359
 
 function memberColour(address) {
-  if (!colours.has(address)) {
-    let h = 2166136261;
-    for (let i = 0; i < address.length; i++) h = Math.imul(h ^ address.charCodeAt(i), 16777619) >>> 0;
-    colours.set(address, nextColour(h));
-  }
-  return colours.get(address);
+  if (!hues.has(address)) hues.set(address, freeHue());
+  return "hsl(" + hues.get(address) + " 62% 52%)";
 }
 
-// nextColour takes the hue that the hash names, or the next that nobody is near.
-function nextColour(hash) {
-  const hues = 16;
-  const taken = new Set(colours.values());
-  for (let i = 0; i < hues; i++) {
-    const hue = ((hash + i) % hues) * (360 / hues);
-    const colour = "hsl(" + hue + " 62% 52%)";
-    if (!taken.has(colour)) return colour;
-  }
-  return "hsl(" + (hash % 360) + " " + (40 + (hash >>> 9) % 40) + "% " + (38 + (hash >>> 17) % 30) + "%)";
+// freeHue is in the middle of the widest gap between the hues that are taken.
+function freeHue() {
+  const taken = [...hues.values()].sort((a, b) => a - b);
+  if (taken.length === 0) return 210;
+  let widest = 0;
+  let hue = 0;
+  taken.forEach((from, i) => {
+    const gap = i + 1 < taken.length ? taken[i + 1] - from : taken[0] + 360 - from;
+    if (gap > widest) {
+      widest = gap;
+      hue = (from + gap / 2) % 360;
+    }
+  });
+  return hue;
 }
 
 async function drawSlots(pool) {
