@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
 	"time"
 
@@ -31,6 +32,7 @@ func main() {
 		Run: func(ctx context.Context, o cli.RunOptions) error {
 			return controller.Run(ctx, controller.Options(o))
 		},
+		TraceFile: controller.TraceFile,
 	}
 	os.Exit(app.Main(ctx, os.Args[1:]))
 }
@@ -40,8 +42,8 @@ func buildVersion() string {
 	if version != "" {
 		return version
 	}
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
+	if info, ok := debug.ReadBuildInfo(); ok {
+		return strings.Trim(info.Main.Version, "()") // "(devel)" outside of a repository
 	}
 	return "unknown"
 }

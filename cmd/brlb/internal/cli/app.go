@@ -44,6 +44,9 @@ type App struct {
 	// Run is the controller behind "brlb run". Without one there is no such
 	// command.
 	Run func(context.Context, RunOptions) error
+	// TraceFile is where a connection goes when all members of a configuration
+	// are active.
+	TraceFile func(*config.Config, api.TraceRequest) (*api.Trace, error)
 
 	socket string // --socket
 }

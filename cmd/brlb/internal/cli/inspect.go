@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"brlb/controller/api"
+	"brlb/controller/config"
 )
 
 func (a *App) flowsCommand() *cobra.Command {
@@ -80,9 +81,13 @@ func (a *App) traceCommand() *cobra.Command {
 		Long: `Computes hash, slot and member of one connection, bit-exact with the switch, and
 shows beside it what the switch itself answers (name the port where the packet
 enters with --seg). -o wide adds the switch's whole trace. The exit code is 1 when
-the two disagree.`,
+the two disagree.
+
+--offline needs no running brlb: it answers for a configuration file, as if every
+member in it were active.`,
 		Example: `  brlb trace --src 10.20.0.10 --sport 40000
-  brlb trace --src 10.20.0.10 --sport 40000 --dst 10.20.0.100 --dport 80 --seg p1`,
+  brlb trace --src 10.20.0.10 --sport 40000 --dst 10.20.0.100 --dport 80 --seg p1
+  brlb trace --src 10.20.0.10 --sport 40000 --offline --config /etc/brlb/brlb.yaml`,
 		Args: cobra.NoArgs,
 	}
 	f := formatFlag(c, true)
@@ -92,10 +97,14 @@ the two disagree.`,
 	c.Flags().StringVar(&req.Dst, "dst", "", "VIP; may be left out when there is one")
 	c.Flags().Uint16Var(&req.DstPort, "dport", 0, "port of the service; may be left out when there is one")
 	c.Flags().StringVar(&req.InPort, "seg", "", "bridge port (segment) where the packet enters")
+	offline := c.Flags().Bool("offline", false, "answer for a configuration file instead of a running brlb")
+	file := c.Flags().String("config", "", "configuration file for --offline")
+	c.MarkFlagsRequiredTogether("offline", "config")
+	c.MarkFlagsMutuallyExclusive("offline", "seg")
 	c.MarkFlagRequired("src")
 	c.MarkFlagRequired("sport")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		trace, err := fetch(c.Context(), a, func(ctx context.Context, client *api.Client) (*api.Trace, error) { return client.Trace(ctx, req) })
+		trace, err := a.traceOf(c.Context(), req, *offline, *file)
 		if err != nil {
 			return err
 		}
@@ -110,6 +119,17 @@ the two disagree.`,
 	return c
 }
 
+func (a *App) traceOf(ctx context.Context, req api.TraceRequest, offline bool, file string) (*api.Trace, error) {
+	if !offline {
+		return fetch(ctx, a, func(ctx context.Context, client *api.Client) (*api.Trace, error) { return client.Trace(ctx, req) })
+	}
+	loaded, err := config.Load(file)
+	if err != nil {
+		return nil, err
+	}
+	return a.TraceFile(loaded, req)
+}
+
 func drawTrace(s *screen, trace *api.Trace, wide bool) {
 	s.line(coloured(bold, trace.Flow))
 	s.linef("  service    %s", trace.Service)
@@ -121,11 +141,12 @@ func drawTrace(s *screen, trace *api.Trace, wide bool) {
 	} else {
 		s.linef("  member     %s %s", trace.Member, trace.Address)
 	}
-	if trace.Switch == nil {
+	if trace.SwitchError != "" {
 		s.linef("  switch     not asked: %s", trace.SwitchError)
-		return
 	}
-	drawSwitchTrace(s, trace.Switch, wide)
+	if trace.Switch != nil {
+		drawSwitchTrace(s, trace.Switch, wide)
+	}
 }
 
 func drawSwitchTrace(s *screen, t *api.SwitchTrace, wide bool) {

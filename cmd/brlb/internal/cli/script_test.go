@@ -20,6 +20,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"brlb/cmd/brlb/internal/cli"
+	"brlb/controller"
 	"brlb/controller/api"
 	"brlb/controller/api/apitest"
 )
@@ -44,6 +45,8 @@ func brlb() {
 		Getenv:   os.Getenv,
 		Now:      func() time.Time { return noon },
 		Run:      pretend,
+
+		TraceFile: controller.TraceFile,
 	}
 	os.Exit(app.Main(ctx, os.Args[1:]))
 }
