@@ -37,7 +37,11 @@ func setFieldText(o OXM) string {
 	var s strings.Builder
 	s.WriteString("set_field:")
 	writeValue(&s, o)
-	s.WriteString("->" + o.Field.String())
+	name := o.Field.String()
+	if o.Field == InPort {
+		name = "in_port_oxm"
+	}
+	s.WriteString("->" + name)
 	return s.String()
 }
 
@@ -255,9 +259,9 @@ func (a CT) String() string {
 	}
 	switch a.ALG {
 	case 0:
-	case 21:
+	case algFTP:
 		parts = append(parts, "alg=ftp")
-	case 69:
+	case algTFTP:
 		parts = append(parts, "alg=tftp")
 	default:
 		parts = append(parts, fmt.Sprintf("alg=%d", a.ALG))

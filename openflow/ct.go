@@ -22,6 +22,9 @@ const CTNoTable = 0xff
 const (
 	ctCommit = 1
 	ctForce  = 2
+
+	algFTP  = 21
+	algTFTP = 69
 )
 
 // NAT, within CT.Exec, translates addresses. The zero NAT applies what the

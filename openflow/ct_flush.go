@@ -13,13 +13,7 @@ type CTFlushZone struct{ Zone uint16 }
 func (*CTFlushZone) Type() Type { return TypeExperimenter }
 
 func (m *CTFlushZone) appendBody(b []byte) ([]byte, error) {
-	b = append32(append32(b, ExperimenterNicira), nxtCTFlushZone)
-	return append16(appendZeros(b, 6), m.Zone), nil
-}
-
-func parseCTFlushZone(d *decoder) Message {
-	d.skip(6)
-	return &CTFlushZone{Zone: d.u16()}
+	return append16(appendZeros(appendNXT(b, nxtCTFlushZone), 6), m.Zone), nil
 }
 
 // CTFlush forgets the connections that agree with all that is set (Open vSwitch
@@ -65,8 +59,7 @@ const (
 func (*CTFlush) Type() Type { return TypeExperimenter }
 
 func (m *CTFlush) appendBody(b []byte) ([]byte, error) {
-	b = append32(append32(b, ExperimenterNicira), nxtCTFlush)
-	b = appendZeros(append(b, m.Proto), 7)
+	b = appendZeros(append(appendNXT(b, nxtCTFlush), m.Proto), 7)
 	b = appendCTTuple(b, ctFlushOrig, m.Orig)
 	b = appendCTTuple(b, ctFlushReply, m.Reply)
 	if m.HasZone {

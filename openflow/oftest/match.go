@@ -13,6 +13,33 @@ func (a bits128) and(b bits128) bits128 { return bits128{a.hi & b.hi, a.lo & b.l
 func (a bits128) xor(b bits128) bits128 { return bits128{a.hi ^ b.hi, a.lo ^ b.lo} }
 func (a bits128) zero() bool            { return a.hi == 0 && a.lo == 0 }
 
+func (a bits128) shiftLeft(n uint) bits128 {
+	if n >= 64 {
+		return bits128{hi: a.lo << (n - 64)}
+	}
+	return bits128{hi: a.hi<<n | a.lo>>(64-n), lo: a.lo << n}
+}
+
+func (a bits128) shiftRight(n uint) bits128 {
+	if n >= 64 {
+		return bits128{lo: a.hi >> (n - 64)}
+	}
+	return bits128{hi: a.hi >> n, lo: a.lo>>n | a.hi<<(64-n)}
+}
+
+// lowBits is a mask of the low n bits.
+func lowBits(n uint) bits128 {
+	if n >= 128 {
+		return bits128{^uint64(0), ^uint64(0)}
+	}
+	m := bits128{lo: 1}.shiftLeft(n)
+	if m.lo == 0 {
+		m.hi--
+	}
+	m.lo--
+	return m
+}
+
 func valueOf(o openflow.OXM) bits128 {
 	hi, lo := o.Uint128()
 	return bits128{hi, lo}
