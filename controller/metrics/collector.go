@@ -133,8 +133,8 @@ func (s scrape) counter(d *prometheus.Desc, value uint64, labels ...string) {
 
 func (s scrape) histogram(d *prometheus.Desc, h api.Histogram, labels ...string) {
 	buckets := make(map[float64]uint64, len(h.Bounds))
-	for i, bound := range h.Bounds {
-		buckets[bound] = h.Counts[i]
+	for i := range min(len(h.Bounds), len(h.Counts)) {
+		buckets[h.Bounds[i]] = h.Counts[i]
 	}
 	s.send(prometheus.NewConstHistogram(d, h.Count, h.Sum, buckets, valid(labels)...))
 }
