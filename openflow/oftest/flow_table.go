@@ -13,8 +13,25 @@ import (
 // that is modified is replaced.
 type flow = openflow.FlowStats
 
-// flowTable holds the flows of all tables by flowKey. Bundles work on a clone.
-type flowTable map[string]*flow
+// tables are what messages change: the flows of all tables and the groups.
+// Bundles work on a clone.
+type tables struct {
+	flows  map[string]*flow // by flowKey
+	groups map[uint32]*openflow.GroupMod
+	// sorted holds, for tables that were looked into since the last change, the
+	// flows by descending priority.
+	sorted map[uint8][]*flow
+}
+
+func newTables() *tables {
+	return &tables{flows: map[string]*flow{}, groups: map[uint32]*openflow.GroupMod{}}
+}
+
+// clone returns a copy that can be changed without changing t. The flows are
+// shared, and so are their counters.
+func (t *tables) clone() *tables {
+	return &tables{flows: maps.Clone(t.flows), groups: maps.Clone(t.groups)}
+}
 
 // change is what a message did to one flow.
 type change struct {
@@ -60,37 +77,47 @@ func checkMessage(m openflow.Message) openflow.ErrorCode {
 
 // applyAll applies the messages of a bundle in order. It stops at the first that
 // fails and says which one that was; the table is then of no use.
-func (t flowTable) applyAll(messages []openflow.Message, refuse Refusal) (changes []change, failed int, code openflow.ErrorCode) {
+func (t *tables) applyAll(messages []openflow.Message, refuse Refusal) (changes []change, failed int, code openflow.ErrorCode) {
 	for i, m := range messages {
 		if refuse != nil {
 			code = refuse(m)
 		}
-		if f, ok := m.(*openflow.FlowMod); ok && code == 0 {
-			var some []change
-			some, code = t.apply(f)
-			changes = append(changes, some...)
+		var some []change
+		if code == 0 {
+			some, code = t.apply(m)
 		}
 		if code != 0 {
 			return nil, i, code
 		}
+		changes = append(changes, some...)
 	}
 	return changes, 0, 0
 }
 
-// apply does one flow-mod: all of it or, with an error, nothing.
-func (t flowTable) apply(m *openflow.FlowMod) ([]change, openflow.ErrorCode) {
-	switch m.Command {
-	case openflow.FlowAdd:
-		return t.add(m)
-	case openflow.FlowModify, openflow.FlowModifyStrict:
-		return t.modify(m), 0
+// apply does one message: all of it or, with an error, nothing.
+func (t *tables) apply(m openflow.Message) ([]change, openflow.ErrorCode) {
+	t.sorted = nil
+	switch m := m.(type) {
+	case *openflow.GroupMod:
+		return t.changeGroup(m)
+	case *openflow.FlowMod:
+		switch m.Command {
+		case openflow.FlowAdd:
+			return t.add(m)
+		case openflow.FlowModify, openflow.FlowModifyStrict:
+			return t.modify(m)
+		}
+		return t.remove(m, openflow.RemovedDelete), 0
 	}
-	return t.remove(m), 0
+	return nil, 0
 }
 
 // add adds a flow or replaces the one with its match and priority, whose
 // counters it keeps unless told otherwise.
-func (t flowTable) add(m *openflow.FlowMod) ([]change, openflow.ErrorCode) {
+func (t *tables) add(m *openflow.FlowMod) ([]change, openflow.ErrorCode) {
+	if !t.haveGroups(m.Instructions) {
+		return nil, openflow.BadActionBadOutGroup
+	}
 	f := &flow{
 		Table: m.Table, Priority: m.Priority, IdleTimeout: m.IdleTimeout, HardTimeout: m.HardTimeout,
 		Flags: m.Flags, Importance: m.Importance, Cookie: m.Cookie,
@@ -98,21 +125,24 @@ func (t flowTable) add(m *openflow.FlowMod) ([]change, openflow.ErrorCode) {
 	}
 	key := flowKey(f.Table, f.Priority, f.Match)
 	if m.Flags&openflow.FlowCheckOverlap != 0 {
-		for other, old := range t {
+		for other, old := range t.flows {
 			if other != key && old.Table == f.Table && old.Priority == f.Priority && overlap(old.Match, f.Match) {
 				return nil, openflow.FlowModFailedOverlap
 			}
 		}
 	}
-	if old := t[key]; old != nil && m.Flags&openflow.FlowResetCounts == 0 {
+	if old := t.flows[key]; old != nil && m.Flags&openflow.FlowResetCounts == 0 {
 		f.PacketCount, f.ByteCount = old.PacketCount, old.ByteCount
 	}
-	t[key] = f
+	t.flows[key] = f
 	return []change{{event: openflow.EventAdded, flow: f}}, 0
 }
 
 // modify gives flows other instructions and leaves the rest of them alone.
-func (t flowTable) modify(m *openflow.FlowMod) []change {
+func (t *tables) modify(m *openflow.FlowMod) ([]change, openflow.ErrorCode) {
+	if !t.haveGroups(m.Instructions) {
+		return nil, openflow.BadActionBadOutGroup
+	}
 	var changes []change
 	for key, old := range t.chosen(m) {
 		f := *old
@@ -120,30 +150,30 @@ func (t flowTable) modify(m *openflow.FlowMod) []change {
 		if m.Flags&openflow.FlowResetCounts != 0 {
 			f.PacketCount, f.ByteCount = 0, 0
 		}
-		t[key] = &f
+		t.flows[key] = &f
 		if !sameInstructions(old.Instructions, f.Instructions) {
 			changes = append(changes, change{event: openflow.EventModified, flow: &f})
 		}
 	}
 	sortChanges(changes)
-	return changes
+	return changes, 0
 }
 
-func (t flowTable) remove(m *openflow.FlowMod) []change {
+func (t *tables) remove(m *openflow.FlowMod, reason openflow.FlowRemovedReason) []change {
 	var changes []change
 	for key, f := range t.chosen(m) {
-		delete(t, key)
-		changes = append(changes, change{event: openflow.EventRemoved, reason: openflow.RemovedDelete, flow: f})
+		delete(t.flows, key)
+		changes = append(changes, change{event: openflow.EventRemoved, reason: reason, flow: f})
 	}
 	sortChanges(changes)
 	return changes
 }
 
 // chosen returns the flows that a modify or delete is for.
-func (t flowTable) chosen(m *openflow.FlowMod) flowTable {
+func (t *tables) chosen(m *openflow.FlowMod) map[string]*flow {
 	match := canonical(m.Match)
 	if m.Command == openflow.FlowModifyStrict || m.Command == openflow.FlowDeleteStrict {
-		found := flowTable{}
+		found := map[string]*flow{}
 		tables := []uint8{m.Table}
 		if m.Table == openflow.TableAll {
 			tables = tables[:0]
@@ -153,7 +183,7 @@ func (t flowTable) chosen(m *openflow.FlowMod) flowTable {
 		}
 		for _, table := range tables {
 			key := flowKey(table, m.Priority, match)
-			if f := t[key]; f != nil && selects(selectorOf(m), match, f) {
+			if f := t.flows[key]; f != nil && selects(selectorOf(m), match, f) {
 				found[key] = f
 			}
 		}
@@ -176,10 +206,10 @@ func selectorOf(m *openflow.FlowMod) openflow.FlowSelector {
 }
 
 // selected returns the flows that a selector selects.
-func (t flowTable) selected(s openflow.FlowSelector) flowTable {
+func (t *tables) selected(s openflow.FlowSelector) map[string]*flow {
 	match := canonical(s.Match)
-	found := flowTable{}
-	for key, f := range t {
+	found := map[string]*flow{}
+	for key, f := range t.flows {
 		if selects(s, match, f) {
 			found[key] = f
 		}
@@ -198,31 +228,33 @@ func selects(s openflow.FlowSelector, match openflow.Match, f *flow) bool {
 
 // outputsTo says whether instructions output to a port or group.
 func outputsTo(list openflow.Instructions, to openflow.Action) bool {
+	return slices.ContainsFunc(actionsOf(list), func(a openflow.Action) bool {
+		switch a := a.(type) {
+		case openflow.Output:
+			return to == openflow.Action(openflow.Output{Port: a.Port})
+		case openflow.Group:
+			return to == openflow.Action(a)
+		}
+		return false
+	})
+}
+
+// actionsOf returns the actions of instructions, at once or later.
+func actionsOf(list openflow.Instructions) []openflow.Action {
+	var actions []openflow.Action
 	for _, i := range list {
-		var actions []openflow.Action
 		switch i := i.(type) {
 		case openflow.ApplyActions:
-			actions = i
+			actions = append(actions, i...)
 		case openflow.WriteActions:
-			actions = i
-		}
-		for _, a := range actions {
-			if out, ok := a.(openflow.Output); ok {
-				a = openflow.Output{Port: out.Port}
-			}
-			if a, ok := a.(openflow.Output); ok && to == openflow.Action(a) {
-				return true
-			}
-			if a, ok := a.(openflow.Group); ok && to == openflow.Action(a) {
-				return true
-			}
+			actions = append(actions, i...)
 		}
 	}
-	return false
+	return actions
 }
 
 // stats returns copies of the flows that a selector selects, sorted.
-func (t flowTable) stats(s openflow.FlowSelector) []openflow.FlowStats {
+func (t *tables) stats(s openflow.FlowSelector) []openflow.FlowStats {
 	var list []openflow.FlowStats
 	for _, f := range t.selected(s) {
 		list = append(list, *f)
@@ -231,7 +263,31 @@ func (t flowTable) stats(s openflow.FlowSelector) []openflow.FlowStats {
 	return list
 }
 
-func (t flowTable) clone() flowTable { return maps.Clone(t) }
+// find returns the flow that f is a copy of, or nil.
+func (t *tables) find(f *flow) *flow { return t.flows[flowKey(f.Table, f.Priority, f.Match)] }
+
+// lookup returns the flow of a table that a packet matches, or nil.
+func (t *tables) lookup(table uint8, p *Packet) *flow {
+	list, ok := t.sorted[table]
+	if !ok {
+		for _, f := range t.flows {
+			if f.Table == table {
+				list = append(list, f)
+			}
+		}
+		slices.SortFunc(list, compareFlows)
+		if t.sorted == nil {
+			t.sorted = map[uint8][]*flow{}
+		}
+		t.sorted[table] = list
+	}
+	for _, f := range list {
+		if p.matches(f.Match) {
+			return f
+		}
+	}
+	return nil
+}
 
 func compareFlows(a, b *flow) int {
 	if c := cmp.Or(cmp.Compare(a.Table, b.Table), cmp.Compare(b.Priority, a.Priority)); c != 0 {

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"brlb/openflow"
+	"brlb/openflow/multipath"
 )
 
 // SwitchOptions say what kind of switch [NewSwitch] makes. The zero value is an
@@ -19,6 +20,8 @@ type SwitchOptions struct {
 	Service bool
 	// Ports are there from the beginning.
 	Ports []openflow.Port
+	// Build says which hash the multipath action uses.
+	Build multipath.Build
 }
 
 // Switch is an in-memory switch. It does with flow-mods, bundles and requests
@@ -34,7 +37,8 @@ type Switch struct {
 	frozen     bool
 	closed     bool
 	conns      []*switchConn
-	flows      flowTable
+	tables     *tables
+	tracker    Tracker
 	ports      map[openflow.PortNo]openflow.Port
 	generation uint64
 	generated  bool // generation has been set by a controller
@@ -66,7 +70,7 @@ func NewSwitch(opts SwitchOptions) *Switch {
 	}
 	sw := &Switch{
 		opts:     opts,
-		flows:    flowTable{},
+		tables:   newTables(),
 		ports:    map[openflow.PortNo]openflow.Port{},
 		received: map[openflow.Type]int{},
 	}
@@ -126,7 +130,7 @@ func (sw *Switch) Restart() {
 	sw.mu.Lock()
 	defer sw.mu.Unlock()
 	sw.cutLocked()
-	sw.flows = flowTable{}
+	sw.tables = newTables()
 	sw.generation, sw.generated = 0, false
 }
 
@@ -202,12 +206,12 @@ func (sw *Switch) Apply(messages ...openflow.Message) error {
 			return code
 		}
 	}
-	flows := sw.flows.clone()
-	changes, _, code := flows.applyAll(messages, nil)
+	tables := sw.tables.clone()
+	changes, _, code := tables.applyAll(messages, nil)
 	if code != 0 {
 		return code
 	}
-	sw.flows = flows
+	sw.tables = tables
 	sw.tellLocked(nil, 0, changes)
 	return nil
 }
@@ -217,7 +221,7 @@ func (sw *Switch) Apply(messages ...openflow.Message) error {
 func (sw *Switch) Flows() []openflow.FlowStats {
 	sw.mu.Lock()
 	defer sw.mu.Unlock()
-	return sw.flows.stats(openflow.AllFlows())
+	return sw.tables.stats(openflow.AllFlows())
 }
 
 // Count adds packets and octets to the counters of the flows that selector
@@ -225,7 +229,7 @@ func (sw *Switch) Flows() []openflow.FlowStats {
 func (sw *Switch) Count(selector openflow.FlowSelector, packets, octets uint64) {
 	sw.mu.Lock()
 	defer sw.mu.Unlock()
-	for _, f := range sw.flows.selected(selector) {
+	for _, f := range sw.tables.selected(selector) {
 		f.PacketCount += packets
 		f.ByteCount += octets
 	}

@@ -67,7 +67,7 @@ func (c *switchConn) bundleAdd(r Received, m *openflow.BundleAdd) {
 	switch m.Message.(type) {
 	case *openflow.FlowMod:
 		c.sw.flowMods++
-	case *openflow.PacketOut:
+	case *openflow.PacketOut, *openflow.GroupMod:
 	default:
 		c.refuse(r, openflow.BundleFailedMsgUnsup)
 		return
@@ -104,14 +104,14 @@ func (c *switchConn) commit(r Received, b *stagedBundle) bool {
 		c.conn.Close()
 		return false
 	}
-	flows := sw.flows.clone()
-	changes, failed, code := flows.applyAll(b.messages, sw.refuseEnd)
+	tables := sw.tables.clone()
+	changes, failed, code := tables.applyAll(b.messages, sw.refuseEnd)
 	if code != 0 { // first the cause, then that the bundle failed
 		c.refuse(b.requests[failed], code)
 		c.refuse(r, openflow.BundleFailedMsgFailed)
 		return false
 	}
-	sw.flows = flows
+	sw.tables = tables
 	xid := r.Header.Xid
 	if len(b.requests) > 0 {
 		xid = b.requests[0].Header.Xid

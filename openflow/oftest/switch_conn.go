@@ -154,7 +154,7 @@ func (c *switchConn) handle(r Received) {
 		c.multipart(r, m)
 	case *openflow.RoleRequest:
 		c.setRole(r, m)
-	case *openflow.FlowMod, *openflow.PacketOut:
+	case *openflow.FlowMod, *openflow.PacketOut, *openflow.GroupMod:
 		c.change(r)
 	case *openflow.BundleControl:
 		c.bundleControl(r, m)
@@ -179,7 +179,7 @@ func (c *switchConn) change(r Received) {
 		c.refuse(r, code)
 		return
 	}
-	changes, _, code := sw.flows.applyAll([]openflow.Message{r.Message}, sw.refuseEnd)
+	changes, _, code := sw.tables.applyAll([]openflow.Message{r.Message}, sw.refuseEnd)
 	if code != 0 {
 		c.refuse(r, code)
 		return

@@ -18,17 +18,19 @@ func (c *switchConn) multipart(r Received, m *openflow.MultipartRequest) {
 			return openflow.PortDescReply(some)
 		})
 	case openflow.FlowStatsRequest:
-		inParts(c, r, sw.flows.stats(openflow.FlowSelector(body)), func(some []openflow.FlowStats) openflow.MultipartReplyBody {
+		inParts(c, r, sw.tables.stats(openflow.FlowSelector(body)), func(some []openflow.FlowStats) openflow.MultipartReplyBody {
 			return openflow.FlowStatsReply(some)
 		})
 	case openflow.AggregateRequest:
 		var sum openflow.AggregateReply
-		for _, f := range sw.flows.selected(openflow.FlowSelector(body)) {
+		for _, f := range sw.tables.selected(openflow.FlowSelector(body)) {
 			sum.FlowCount++
 			sum.PacketCount += f.PacketCount
 			sum.ByteCount += f.ByteCount
 		}
 		one(sum)
+	case openflow.GroupDescRequest:
+		one(sw.tables.groupDesc())
 	case openflow.TableStatsRequest:
 		one(sw.tableStatsLocked())
 	case openflow.FlowMonitorRequest:
@@ -77,7 +79,7 @@ func (sw *Switch) tableStatsLocked() openflow.TableStatsReply {
 	for i := range tables {
 		tables[i].Table = uint8(i)
 	}
-	for _, f := range sw.flows {
+	for _, f := range sw.tables.flows {
 		tables[f.Table].ActiveCount++
 		tables[f.Table].MatchCount += f.PacketCount
 	}
@@ -105,7 +107,7 @@ func (c *switchConn) monitor(r Received, request openflow.FlowMonitorRequest) {
 			continue
 		}
 		selector := openflow.FlowSelector{Table: m.Table, OutPort: m.OutPort, OutGroup: m.OutGroup, Match: m.Match}
-		for _, f := range c.sw.flows.stats(selector) {
+		for _, f := range c.sw.tables.stats(selector) {
 			initial = append(initial, update(change{event: openflow.EventInitial, flow: &f}, m.Flags))
 		}
 	}

@@ -2,7 +2,6 @@ package oftest
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"brlb/openflow"
@@ -86,7 +85,7 @@ func (sw *Switch) Inject(p *Packet, octets uint64) (*Trace, error) {
 		if l.Flow == nil {
 			continue
 		}
-		if f := sw.flows.find(l.Flow); f != nil {
+		if f := sw.tables.find(l.Flow); f != nil {
 			f.PacketCount++
 			f.ByteCount += octets
 		}
@@ -110,10 +109,7 @@ func (sw *Switch) run(p *Packet, actions []openflow.Action, packetOut bool) (*Tr
 	} else {
 		err = r.table(p, 0)
 	}
-	if err == errExit {
-		err = nil
-	}
-	if err != nil {
+	if err != nil && err != errExit && err != errStop {
 		return nil, fmt.Errorf("oftest: %w in\n%v", err, r.trace)
 	}
 	r.trace.Final = p
@@ -122,37 +118,49 @@ func (sw *Switch) run(p *Packet, actions []openflow.Action, packetOut bool) (*Tr
 
 // Bounds of a run, as Open vSwitch has them.
 const (
-	maxDepth     = 64
-	maxResubmits = 4096
+	maxDepth    = 64
+	maxSearches = 4096
 )
 
 // run is one packet's way. Switch.mu is held.
 type run struct {
-	sw        *Switch
-	trace     *Trace
-	depth     int
-	resubmits int
+	sw       *Switch
+	trace    *Trace
+	depth    int
+	searches int
 }
 
 // table searches a table and does what the flow says. A miss drops the packet.
 func (r *run) table(p *Packet, table uint8) error {
-	if r.depth >= maxDepth || r.resubmits >= maxResubmits {
-		return fmt.Errorf("over %d nested or %d searches", maxDepth, maxResubmits)
+	return r.tableFrom(p, table, openflow.PortNo(p.Uint64(openflow.InPort)))
+}
+
+// tableFrom is table, but the first search takes the packet as one that came in
+// by another port.
+func (r *run) tableFrom(p *Packet, table uint8, in openflow.PortNo) error {
+	if r.depth >= maxDepth || r.searches >= maxSearches {
+		return fmt.Errorf("over %d nested or %d searches", maxDepth, maxSearches)
 	}
 	r.depth++
-	r.resubmits++
+	r.searches++
 	defer func() { r.depth-- }()
+	looked := p.With(openflow.InPort.Exact(uint64(in)))
 	for {
-		f := r.sw.flows.lookup(table, p)
-		r.trace.Lookups = append(r.trace.Lookups, Lookup{Table: table, Flow: f})
+		f := r.sw.tables.lookup(table, looked)
 		if f == nil {
+			r.trace.Lookups = append(r.trace.Lookups, Lookup{Table: table})
 			return nil
 		}
+		seen := *f
+		r.trace.Lookups = append(r.trace.Lookups, Lookup{Table: table, Flow: &seen})
 		next, err := r.instructions(p, f.Instructions, table)
+		if err == errStop {
+			return nil
+		}
 		if err != nil || next <= int(table) {
 			return err
 		}
-		table = uint8(next)
+		table, looked = uint8(next), p
 	}
 }
 
@@ -208,44 +216,4 @@ func (r *run) multipath(p *Packet, a openflow.Multipath) {
 	hash := build.Hash(multipath.Fields(a.Fields), a.Basis, p.hashed())
 	link := build.Link(multipath.Algorithm(a.Algorithm), hash, int(a.MaxLink)+1, a.Arg)
 	p.write(a.Dst, bits128{lo: uint64(link)})
-}
-
-// group does a group's buckets.
-func (r *run) group(p *Packet, id uint32, table uint8) error {
-	g := r.sw.groups[id]
-	if g == nil {
-		return nil
-	}
-	if r.depth >= maxDepth {
-		return fmt.Errorf("over %d nested groups", maxDepth)
-	}
-	r.depth++
-	defer func() { r.depth-- }()
-	buckets := g.Buckets
-	switch g.Kind {
-	case openflow.GroupTypeSelect:
-		return fmt.Errorf("cannot tell which bucket of select group %d a switch takes", id)
-	case openflow.GroupTypeFF:
-		live := slices.IndexFunc(buckets, func(b openflow.Bucket) bool { return r.sw.bucketIsLive(b, maxDepth) })
-		if live < 0 {
-			return nil
-		}
-		buckets = buckets[live : live+1]
-	}
-	for _, b := range buckets {
-		if err := r.actions(p.Clone(), b.Actions, table); err != nil && err != errExit {
-			return err
-		}
-	}
-	return nil
-}
-
-// lookup returns the flow of a table that a packet matches.
-func (t *flowTable) lookup(table uint8, p *Packet) *openflow.FlowStats {
-	for _, f := range t.sorted(table) {
-		if p.matches(f.Match) {
-			return f
-		}
-	}
-	return nil
 }

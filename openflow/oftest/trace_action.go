@@ -7,8 +7,11 @@ import (
 	"brlb/openflow"
 )
 
-// errExit ends the actions of a packet.
-var errExit = errors.New("exit")
+// errExit ends a packet's way, errStop only what the flow at hand does with it.
+var (
+	errExit = errors.New("exit")
+	errStop = errors.New("stop")
+)
 
 // actions does actions of a flow of a table, in order.
 func (r *run) actions(p *Packet, list []openflow.Action, table uint8) error {
@@ -40,16 +43,22 @@ func (r *run) action(p *Packet, a openflow.Action, table uint8) error {
 	case openflow.CT:
 		return r.conntrack(p, a)
 	case openflow.DecNwTTL:
-		return r.decTTL(p)
+		return decTTL(p)
 	case openflow.Clone:
-		if err := r.actions(p.Clone(), a, table); err != errExit {
-			return err
-		}
-		return nil
+		return r.apart(p, a, table)
 	case openflow.Exit:
 		return errExit
 	}
 	return p.Apply(a)
+}
+
+// apart does actions to a copy of the packet. What ends the copy's way does not
+// end the packet's.
+func (r *run) apart(p *Packet, list []openflow.Action, table uint8) error {
+	if err := r.actions(p.Clone(), list, table); err != errExit && err != errStop {
+		return err
+	}
+	return nil
 }
 
 // resubmit searches a table with the packet as if it had come from a port.
@@ -60,21 +69,18 @@ func (r *run) resubmit(p *Packet, a openflow.Resubmit, table uint8) error {
 	if a.CT {
 		return fmt.Errorf("cannot execute %v", a)
 	}
-	in := p.get(openflow.InPort)
 	if a.Port != openflow.PortInPort {
-		p.put(openflow.InPort, bits128{lo: uint64(a.Port)})
+		return r.tableFrom(p, table, a.Port)
 	}
-	err := r.table(p, table)
-	p.put(openflow.InPort, in)
-	return err
+	return r.table(p, table)
 }
 
-// decTTL decrements the TTL. A packet whose TTL runs out ends here; who asked
-// for them gets it.
-func (r *run) decTTL(p *Packet) error {
+// decTTL decrements the TTL. The flow does nothing more with a packet whose TTL
+// runs out.
+func decTTL(p *Packet) error {
 	ttl := p.Uint64(openflow.IPTTL)
 	if ttl <= 1 {
-		return errExit
+		return errStop
 	}
 	p.Set(openflow.IPTTL.Exact(ttl - 1))
 	return nil
