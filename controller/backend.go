@@ -220,7 +220,7 @@ func (l *loop) Flows(ctx context.Context, which string) (*api.Flows, error) {
 	}
 	if which == "desired" {
 		for _, f := range desired.Flows() {
-			doc.Flows = append(doc.Flows, api.Flow{Text: f.String(), Explain: pipeline.Explain(v.snapshot, f)})
+			doc.Flows = append(doc.Flows, api.Flow{Text: flowText(f), Explain: pipeline.Explain(v.snapshot, f)})
 		}
 		return doc, nil
 	}
@@ -238,7 +238,7 @@ func (l *loop) Flows(ctx context.Context, which string) (*api.Flows, error) {
 			counts[flowIdentity(stats[i].Table, stats[i].Priority, stats[i].Match)] = &stats[i]
 		}
 		for _, f := range actual.Flows() {
-			flow := api.Flow{Text: f.String(), Explain: pipeline.Explain(v.snapshot, f)}
+			flow := api.Flow{Text: flowText(f), Explain: pipeline.Explain(v.snapshot, f)}
 			if c := counts[flowIdentity(f.Table, f.Priority, f.Match)]; c != nil {
 				flow.Packets, flow.Bytes = c.PacketCount, c.ByteCount
 			}
@@ -261,9 +261,12 @@ func flowIdentity(table uint8, priority uint16, match openflow.Match) string {
 	return fmt.Sprintf("%d %d %s", table, priority, match)
 }
 
-func flowText(m openflow.Message) string {
-	if f, ok := m.(*openflow.FlowMod); ok {
-		return f.String()
+// flowText is a flow in the form that ovs-ofctl dump-flows prints and add-flow
+// reads.
+func flowText(f *openflow.FlowMod) string {
+	s := openflow.FlowStats{
+		Cookie: f.Cookie, Table: f.Table, Priority: f.Priority, Flags: f.Flags, Importance: f.Importance,
+		IdleTimeout: f.IdleTimeout, HardTimeout: f.HardTimeout, Match: f.Match, Instructions: f.Instructions,
 	}
-	return fmt.Sprint(m)
+	return s.String()
 }

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"fmt"
 	"time"
 
 	"brlb/controller/pipeline"
@@ -170,5 +171,5 @@ func describeRejection(p *plan, result session.BundleResult) string {
 	if first.Index < 0 || first.Index >= len(p.diff.Mods) {
 		return first.Error()
 	}
-	return first.Error() + ": " + flowText(p.diff.Mods[first.Index])
+	return fmt.Sprintf("%v: %v", first, p.diff.Mods[first.Index])
 }

@@ -32,14 +32,29 @@ func TestPortReuse(t *testing.T) {
 		}
 		t.Logf("after %d requests on %d connections that were cut: %d connections in %v, %d failed, slowest connect %v",
 			aborted.Requests, aborted.Connections, len(ports), time.Since(start).Round(time.Millisecond), failed, slowest)
-		if out, err := s.Lab.Appctl("coverage/show"); err == nil && slowest >= 900*time.Millisecond {
-			t.Log(out)
-		}
 		// A SYN that is lost is sent again after one second.
 		if slowest >= 900*time.Millisecond {
 			t.Errorf("the slowest connect took %v: its SYN was lost", slowest)
+			explainLoss(t, s)
 		}
 	})
+}
+
+// explainLoss logs what tells where a packet was lost: the rows that drop or
+// ask the controller, and the hosts' own counters.
+func explainLoss(t *testing.T, s *stand.Stand) {
+	t.Helper()
+	for _, table := range []string{"table=2", "table=3", "table=13"} {
+		out, err := s.Lab.Ofctl("-OOpenFlow14", "--no-names", "dump-flows", s.Lab.Bridge(), table)
+		must(t, err)
+		t.Log(out)
+	}
+	for _, host := range append([]*lab.Host{s.Client}, s.Hosts...) {
+		out, err := host.Output(t.Context(), "cat", "/proc/net/netstat")
+		must(t, err)
+		t.Logf("%s: %d SYNs sent again, %d dropped by the listener, %d by TIME_WAIT", host.Name,
+			snmp(t, out, "TcpExt", "TCPSynRetrans"), snmp(t, out, "TcpExt", "ListenDrops"), snmp(t, out, "TcpExt", "PAWSEstab"))
+	}
 }
 
 // A port whose last connection went to a member that is now drained, down or
