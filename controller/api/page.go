@@ -14,13 +14,8 @@ var pageFiles embed.FS
 // brlb's own address, whatever a name in a document may contain.
 func servePage(name, contentType string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		data, err := pageFiles.ReadFile(name)
-		if err != nil {
-			http.NotFound(w, r)
-			return
-		}
 		w.Header().Set("Content-Type", contentType)
 		w.Header().Set("Content-Security-Policy", "default-src 'self'; img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'")
-		w.Write(data) // an error means that the client has gone
+		http.ServeFileFS(w, r, pageFiles, name)
 	}
 }
