@@ -70,10 +70,10 @@ func (m *PacketIn2) appendProperties(b []byte) ([]byte, error) {
 		return b, err
 	}
 	b = pad8(b, start)
-	if b, err = appendDataProperty(b, packetIn2UserData, m.UserData); err != nil {
+	if b, err = appendDataProperty(b, packetIn2Continuation, m.Continuation); err != nil {
 		return b, err
 	}
-	if b, err = appendDataProperty(b, packetIn2Continuation, m.Continuation); err != nil {
+	if b, err = appendDataProperty(b, packetIn2UserData, m.UserData); err != nil {
 		return b, err
 	}
 	return appendRawProperties(b, m.Properties)

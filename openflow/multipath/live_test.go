@@ -17,7 +17,7 @@ import (
 // A running switch agrees on random packets, all fields and all algorithms. The
 // seed is printed, so that a failure can be repeated.
 func TestAgainstRunningSwitch(t *testing.T) {
-	const rounds = 600
+	const rounds = 3000
 	ovs := oftest.StartOVS(t, 1)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

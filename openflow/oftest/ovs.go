@@ -2,6 +2,7 @@ package oftest
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -38,7 +39,7 @@ func StartOVS(tb testing.TB, ports int) *OVS {
 	if os.Geteuid() != 0 {
 		tb.Skip("needs root: a private Open vSwitch gets a network namespace of its own")
 	}
-	for _, tool := range []string{"ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl", "ovs-appctl"} {
+	for _, tool := range []string{"ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl", "ovs-ofctl"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			tb.Skipf("needs Open vSwitch: %v", err)
 		}
@@ -88,10 +89,25 @@ func (o *OVS) Vsctl(args ...string) string {
 	return o.Run("ovs-vsctl", append([]string{"--timeout=20", "--db=unix:" + o.path("db.sock")}, args...)...)
 }
 
-// Appctl runs a command of ovs-vswitchd, such as ofproto/trace.
-func (o *OVS) Appctl(args ...string) string {
+// Appctl runs a command of ovs-vswitchd, such as ofproto/trace. It speaks to the
+// control socket itself, which is much quicker than ovs-appctl.
+func (o *OVS) Appctl(command string, args ...string) string {
 	o.tb.Helper()
-	return o.Run("ovs-appctl", append([]string{"--timeout=20", "-t", o.ctlSocket()}, args...)...)
+	conn, err := net.Dial("unix", o.ctlSocket())
+	if err != nil {
+		o.tb.Fatal(err)
+	}
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(20 * time.Second))
+	request := map[string]any{"id": 0, "method": command, "params": append([]string{}, args...)}
+	var reply struct{ Result, Error string }
+	if err := json.NewEncoder(conn).Encode(request); err != nil {
+		o.tb.Fatal(err)
+	}
+	if err := json.NewDecoder(conn).Decode(&reply); err != nil || reply.Error != "" {
+		o.tb.Fatalf("%s %s: %v %s", command, strings.Join(args, " "), err, reply.Error)
+	}
+	return reply.Result
 }
 
 // Ofctl runs ovs-ofctl for OpenFlow 1.4 with names off; the command comes first
