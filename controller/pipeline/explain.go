@@ -79,6 +79,8 @@ func baseRow(f *openflow.FlowMod) string {
 		return "answers in the switch"
 	case f.Table == TableVIP && f.Priority == prioStale:
 		return "a new connection on an old entry of a member that is not active: flush it, try again"
+	case f.Table == TableVIP && f.Priority == prioStuck:
+		return "the same, but its entry could not be flushed: dropped"
 	case f.Table == TableVIP && f.Priority == prioKnown:
 		return "a known connection, to its member"
 	case f.Table == TableVIP && f.Priority == prioInvalid:

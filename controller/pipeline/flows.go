@@ -113,8 +113,10 @@ func baseFlows(s *state.Snapshot) []*openflow.FlowMod {
 		row(TableOwn, prioRow, openflow.Match{isIPv4, isICMP, openflow.ICMPv4Type.Exact(icmpEchoRequest)}, apply(echoAnswer(s.MAC)...)),
 
 		// A SYN on an entry whose member is not active: the entry must go before
-		// the client can be given another member.
-		row(TableVIP, prioStale, openflow.Match{ctState(ctTracked|ctEst, 0), isIPv4, isTCP, isSYN}, apply(toController())),
+		// the client can be given another member. If it has not gone, the packet
+		// ends here.
+		row(TableVIP, prioStale, openflow.Match{ctState(ctTracked|ctEst, 0), openflow.Reg3.Exact(0), isIPv4, isTCP, isSYN}, apply(toController())),
+		row(TableVIP, prioStuck, openflow.Match{ctState(ctTracked|ctEst, 0), isIPv4, isTCP, isSYN}),
 		row(TableVIP, prioKnown, openflow.Match{ctState(ctTracked|ctEst, ctReply), isIPv4}, known, openflow.GotoTable(TableToMember)),
 		// A packet that was sent again and is still invalid ends here.
 		row(TableVIP, prioInvalid, openflow.Match{ctState(ctTracked|ctInvalid, 0), openflow.Reg3.Exact(0), isIPv4, isTCP, isSYN}, apply(toController())),

@@ -52,6 +52,7 @@ const (
 
 	prioReused   = 400 // table 2: SYN on an entry of an active member
 	prioStale    = 300 // table 2: SYN on an entry of any other member
+	prioStuck    = 290 // table 2: the same, sent again in vain
 	prioKnown    = 200 // table 2: established
 	prioNew      = 150 // table 2: new
 	prioInvalid  = 120 // table 2: SYN that conntrack calls invalid

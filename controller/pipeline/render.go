@@ -30,7 +30,7 @@ type rendered struct {
 func NewRenderer() *Renderer { return &Renderer{pools: map[uint16]rendered{}} }
 
 // Render returns the flows that the switch must hold, and says of which groups
-// nothing is known yet: those must stay as the switch holds them.
+// not everything is known yet. See Diff for what becomes of those.
 func (r *Renderer) Render(s *state.Snapshot) (Set, func(GroupID) bool, error) {
 	now := frame{mac: s.MAC, zone: s.Zone}
 	if now != r.frame {
@@ -98,7 +98,7 @@ func renderCommon(s *state.Snapshot) (Set, error) {
 	for _, g := range s.Gateways {
 		flows[own] = append(flows[own], ownFlows(Cookie(KindOwn, 0, 0), g.Addr())...)
 	}
-	// A VIP is answered for while at least one of its services has a table.
+	// A VIP is answered for while at least one of its services is served.
 	served := map[netip.Addr]bool{}
 	var vips []netip.Addr
 	for i := range s.Services {
@@ -110,7 +110,7 @@ func renderCommon(s *state.Snapshot) (Set, error) {
 			if _, seen := served[addr]; !seen {
 				vips = append(vips, addr)
 			}
-			served[addr] = served[addr] || pool != nil && pool.Table != nil
+			served[addr] = served[addr] || pool != nil && pool.Serves()
 		}
 	}
 	for _, addr := range vips {

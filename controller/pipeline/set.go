@@ -139,13 +139,17 @@ type Plan struct {
 }
 
 // Diff plans the way from installed to desired. Groups for which held is true
-// stay as they are installed.
+// stay as they are installed; but if they are shared by all pools, as own
+// addresses and replies are, they gain what is new.
 func Diff(installed, desired Set, held func(GroupID) bool) Plan {
 	plan := Plan{Result: Set{}}
 	var deletes, adds []openflow.Message
 	for _, id := range groupIDs(installed, desired) {
 		from, to := installed[id], desired[id]
-		if held(id) {
+		switch {
+		case held(id) && id.Pool == 0:
+			to = union(from, to)
+		case held(id):
 			to = from
 		}
 		if to != nil {
@@ -166,6 +170,16 @@ func Diff(installed, desired Set, held func(GroupID) bool) Plan {
 	plan.Deleted, plan.Added = len(deletes), len(adds)
 	plan.Mods = append(deletes, adds...)
 	return plan
+}
+
+// union returns the rows of both groups; where they differ, those of to.
+func union(from, to *Group) *Group {
+	if from == nil || to == nil {
+		return cmp.Or(from, to)
+	}
+	all := &Group{Rows: make([]Row, 0, max(len(from.Rows), len(to.Rows)))}
+	diffRows(from, to, func(was, want *Row) { all.Rows = append(all.Rows, *cmp.Or(want, was)) })
+	return all
 }
 
 // diffRows walks two groups in step and calls visit for each key of either.

@@ -67,6 +67,10 @@ func (p *Pool) Member(key string) *Member {
 	return &p.Members[i]
 }
 
+// Serves says whether connections find members: there is a slot table, and the
+// pool waits for nothing.
+func (p *Pool) Serves() bool { return p.Settled && p.Table != nil }
+
 // Owner returns the member that owns a slot, or nil.
 func (p *Pool) Owner(slot int) *Member {
 	if p.Table == nil || slot < 0 || slot >= p.Table.Slots() {
