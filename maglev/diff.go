@@ -9,7 +9,7 @@ type Change struct {
 	Moved int
 
 	// Needed counts moves from or to a member that changed: one that left,
-	// joined or got another weight.
+	// joined or got another weight (or domain).
 	Needed int
 
 	// Collateral counts moves between members that did not change.
@@ -33,7 +33,8 @@ type MemberChange struct {
 	// Gained and Lost count the slots that moved to it and away from it.
 	Gained, Lost int
 
-	// Changed says that the member left, joined or got another weight.
+	// Changed says that the member left, joined or got another weight or
+	// domain.
 	Changed bool
 }
 
@@ -100,7 +101,7 @@ func (c *Change) match(before, after *Table) (fromIndex, toIndex []int) {
 			toIndex = append(toIndex, index)
 			new = new[1:]
 		default:
-			c.Members = append(c.Members, MemberChange{Key: old[0].Key, Changed: old[0].Weight != new[0].Weight})
+			c.Members = append(c.Members, MemberChange{Key: old[0].Key, Changed: old[0] != new[0]})
 			fromIndex = append(fromIndex, index)
 			toIndex = append(toIndex, index)
 			old, new = old[1:], new[1:]

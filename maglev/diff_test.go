@@ -7,7 +7,7 @@ import (
 )
 
 func TestCompare(t *testing.T) {
-	a, b, c := Member{"a", 1}, Member{"b", 1}, Member{"c", 1}
+	a, b, c := Member{Key: "a", Weight: 1}, Member{Key: "b", Weight: 1}, Member{Key: "c", Weight: 1}
 	table := func(members []Member, owner ...uint16) *Table { return &Table{Members: members, Owner: owner} }
 	four := table([]Member{a, b, c}, 0, 0, 1, 2)
 	for _, tc := range []struct {
@@ -21,7 +21,7 @@ func TestCompare(t *testing.T) {
 			Members: []MemberChange{{"a", 2, 0, 0, 2, true}, {"b", 1, 2, 2, 1, false}, {"c", 1, 2, 2, 1, false}}}},
 		{"c joins", table([]Member{a, b}, 0, 0, 1, 1), four, Change{Slots: 4, Moved: 1, Needed: 1, LowerBound: 1,
 			Members: []MemberChange{{"a", 2, 2, 0, 0, false}, {"b", 2, 1, 0, 1, false}, {"c", 0, 1, 1, 0, true}}}},
-		{"b is drained", four, table([]Member{a, {"b", 0}, c}, 0, 0, 2, 2), Change{Slots: 4, Moved: 1, Needed: 1, LowerBound: 1,
+		{"b is drained", four, table([]Member{a, {Key: "b", Weight: 0}, c}, 0, 0, 2, 2), Change{Slots: 4, Moved: 1, Needed: 1, LowerBound: 1,
 			Members: []MemberChange{{"a", 2, 2, 0, 0, false}, {"b", 1, 0, 0, 1, true}, {"c", 1, 2, 1, 0, false}}}},
 		{"no layout", four, new(Table), Change{Slots: 4, Moved: 4, Needed: 4, LowerBound: 4,
 			Members: []MemberChange{{"a", 2, 0, 0, 2, true}, {"b", 1, 0, 0, 1, true}, {"c", 1, 0, 0, 1, true}}}},

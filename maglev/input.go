@@ -31,6 +31,10 @@ type Member struct {
 	// Weight is the member's part of the pool relative to the others. A
 	// member of weight 0 owns no slot.
 	Weight uint32
+
+	// Domain is the failure domain that the member is in, from the widest to
+	// the narrowest, as in "zone-a/rack-3/host-7". Only crush looks at it.
+	Domain string
 }
 
 // Input is all that a layout may depend on.

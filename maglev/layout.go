@@ -30,7 +30,7 @@ type Layout interface {
 // Names lists the layouts that [ByName] knows, the default for new pools
 // first.
 func Names() []string {
-	return []string{"v2", "v1", "sticky", "rendezvous", "ring", "chash"}
+	return []string{"v2", "v1", "sticky", "rendezvous", "straw2", "ring", "chash", "crush"}
 }
 
 // ByName returns a new layout with its own scratch memory.
@@ -45,10 +45,14 @@ func ByName(name string) (Layout, error) {
 		layout = new(sticky)
 	case "rendezvous":
 		layout = new(rendezvous)
+	case "straw2":
+		layout = new(straw2)
 	case "ring":
 		layout = new(ring)
 	case "chash":
 		layout = new(chash)
+	case "crush":
+		layout = new(hierarchy)
 	default:
 		return nil, fmt.Errorf("unknown layout %.40q: choose one of %s", name, strings.Join(Names(), ", "))
 	}

@@ -100,7 +100,7 @@ func TestRendezvousAgreesWithNaive(t *testing.T) {
 // Layouts in which each slot has a fixed order of members move nothing but
 // what goes to or comes from the member that changed.
 func TestFixedPreferencesNeverMoveCollaterally(t *testing.T) {
-	for _, name := range []string{"rendezvous", "ring", "chash"} {
+	for _, name := range []string{"rendezvous", "straw2", "ring", "chash", "crush"} {
 		layout, err := ByName(name)
 		if err != nil {
 			t.Fatal(err)
@@ -125,7 +125,7 @@ func TestFixedPreferencesNeverMoveCollaterally(t *testing.T) {
 
 // Random shares are near to the weights, to within what chance allows.
 func TestRandomSharesFollowWeights(t *testing.T) {
-	for _, name := range []string{"rendezvous", "ring", "chash"} {
+	for _, name := range []string{"rendezvous", "straw2", "ring", "chash", "crush"} {
 		layout, err := ByName(name)
 		if err != nil {
 			t.Fatal(err)

@@ -124,7 +124,7 @@ func TestXXH32(t *testing.T) {
 
 // Brute force over all points instead of a search in the sorted ring.
 func TestRingsAgreeWithNaive(t *testing.T) {
-	members := append(testMembers(9, 4), Member{"[2001:db8::7]:443", 3})
+	members := append(testMembers(9, 4), Member{Key: "[2001:db8::7]:443", Weight: 3})
 	in := Input{Pool: 9, Slots: 256, Members: members}
 	type point struct {
 		at  uint64
@@ -181,7 +181,7 @@ func TestRingsAgreeWithNaive(t *testing.T) {
 func TestRingsRefuseWeights(t *testing.T) {
 	var table Table
 	for layout, weight := range map[Layout]uint32{new(ring): 1 << 16, new(chash): 257} {
-		in := Input{Pool: 1, Slots: 8, Members: []Member{{"10.0.0.1:80", weight}, {"10.0.0.2:80", 1}}}
+		in := Input{Pool: 1, Slots: 8, Members: []Member{{Key: "10.0.0.1:80", Weight: weight}, {Key: "10.0.0.2:80", Weight: 1}}}
 		if err := layout.Build(in, &table); !errors.Is(err, ErrWeights) || table.Slots() != 0 {
 			t.Errorf("%s takes weight %d: %v", layout.Name(), weight, err)
 		}
@@ -193,7 +193,7 @@ func TestRingsRefuseWeights(t *testing.T) {
 	if err := new(chash).Build(in, &table); !errors.Is(err, ErrWeights) {
 		t.Errorf("chash takes a sum of weights of 1100*256: %v", err)
 	}
-	in = Input{Pool: 1, Slots: 8, Members: []Member{{"be1", 1}}}
+	in = Input{Pool: 1, Slots: 8, Members: []Member{{Key: "be1", Weight: 1}}}
 	if err := new(chash).Build(in, &table); err == nil {
 		t.Error("chash takes a key that is no address")
 	}

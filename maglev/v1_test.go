@@ -35,11 +35,11 @@ func TestV1Golden(t *testing.T) {
 			switch c.Name {
 			case "hundred":
 				for i := range 100 {
-					in.Members = append(in.Members, Member{fmt.Sprintf("10.1.%d.%d:9000", i/10, i%10+1), 1})
+					in.Members = append(in.Members, Member{Key: fmt.Sprintf("10.1.%d.%d:9000", i/10, i%10+1), Weight: 1})
 				}
 			case "thousand":
 				for i := range 1000 {
-					in.Members = append(in.Members, Member{fmt.Sprintf("10.2.%d.%d:9000", i/100, i%100+1), uint32(1 + i%7)})
+					in.Members = append(in.Members, Member{Key: fmt.Sprintf("10.2.%d.%d:9000", i/100, i%100+1), Weight: uint32(1 + i%7)})
 				}
 			default:
 				if err := json.Unmarshal(c.Members, &in.Members); err != nil {
@@ -124,7 +124,7 @@ func TestV1AgreesWithNaive(t *testing.T) {
 }
 
 func TestBuildRefuses(t *testing.T) {
-	two := []Member{{"10.0.0.1:80", 1}, {"10.0.0.2:80", 1}}
+	two := []Member{{Key: "10.0.0.1:80", Weight: 1}, {Key: "10.0.0.2:80", Weight: 1}}
 	var tooMany *TooManyMembersError
 	var duplicate *DuplicateKeyError
 	var slots *SlotsError
@@ -147,7 +147,7 @@ func TestBuildRefuses(t *testing.T) {
 				t.Errorf("%s, %d slots: %v", name, m, err)
 			}
 		}
-		for _, none := range [][]Member{nil, {{"10.0.0.1:80", 0}, {"10.0.0.2:80", 0}}} {
+		for _, none := range [][]Member{nil, {{Key: "10.0.0.1:80", Weight: 0}, {Key: "10.0.0.2:80", Weight: 0}}} {
 			if err := fails(Input{Pool: 1, Slots: 8, Members: none}); err != ErrNoMembers {
 				t.Errorf("%s, members %v: %v", name, none, err)
 			}
@@ -155,7 +155,7 @@ func TestBuildRefuses(t *testing.T) {
 		if err := fails(Input{Pool: 1, Slots: 8, Members: append(two, two[0])}); !errors.As(err, &duplicate) || duplicate.Key != two[0].Key {
 			t.Errorf("%s: %v", name, err)
 		}
-		if err := fails(Input{Pool: 1, Slots: 8, Members: []Member{{"", 1}}}); err != ErrEmptyKey {
+		if err := fails(Input{Pool: 1, Slots: 8, Members: []Member{{Key: "", Weight: 1}}}); err != ErrEmptyKey {
 			t.Errorf("%s: %v", name, err)
 		}
 		in := Input{Pool: 7, Slots: 16, Members: testMembers(33, 1)}
@@ -189,7 +189,7 @@ func readJSON(t *testing.T, path string, into any) {
 func testMembers(n int, maxWeight int) []Member {
 	members := make([]Member, n)
 	for i := range members {
-		members[i] = Member{fmt.Sprintf("10.%d.%d.%d:8080", i>>16, i>>8&255, i&255), uint32(1 + i%maxWeight)}
+		members[i] = Member{Key: fmt.Sprintf("10.%d.%d.%d:8080", i>>16, i>>8&255, i&255), Weight: uint32(1 + i%maxWeight)}
 	}
 	return members
 }
@@ -210,7 +210,7 @@ func randomInput(rng *rand.Rand, slots, maxMembers, maxWeight int) Input {
 		if !equal {
 			weight = uint32(1 + rng.IntN(maxWeight))
 		}
-		in.Members = append(in.Members, Member{key, weight})
+		in.Members = append(in.Members, Member{Key: key, Weight: weight})
 	}
 	return in
 }

@@ -107,6 +107,12 @@ func (b *node) chooseStraw2(x, r uint32, position int) int32 {
 	if sets := b.arg.Weights; len(sets) > 0 {
 		weights = sets[min(position, len(sets)-1)]
 	}
+	return b.Items[DrawStraw2(x, r, ids, weights)]
+}
+
+// DrawStraw2 returns which of the items of a Straw2 bucket, one at least, wins
+// the draw for input x and attempt r: item 0 if none has a weight.
+func DrawStraw2(x, r uint32, ids []int32, weights []uint32) int {
 	best, bestDraw := 0, int64(math.MinInt64)
 	for i, id := range ids {
 		if weights[i] == 0 {
@@ -116,5 +122,5 @@ func (b *node) chooseStraw2(x, r uint32, position int) int32 {
 			best, bestDraw = i, draw
 		}
 	}
-	return b.Items[best]
+	return best
 }

@@ -451,7 +451,6 @@ func FuzzMap(f *testing.F) {
 		if err != nil {
 			return
 		}
-		m.Tunables.TotalTries = 5
 		for _, kind := range []RuleType{Replicated, MSRFirstn, MSRIndep} {
 			steps := []Step{{Take, -1, 0}, {Op(op), arg1, arg2}, {Emit, 0, 0}}
 			if arg1 > 100 {
