@@ -3,6 +3,7 @@ package health
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"time"
 )
 
@@ -23,6 +24,7 @@ func (p *Prober) Run(ctx context.Context) {
 			inHand = news
 		}
 		timer.Reset(next)
+		runtime.Gosched()
 		if inHand == nil {
 			select {
 			case <-ctx.Done():
@@ -58,6 +60,12 @@ func (p *Prober) begin(ctx context.Context) {
 	}
 }
 
+// batch bounds the attempts that one turn starts. The loop then queues up behind
+// them, so that a process that is short of processor time starts no more
+// attempts than it gets done: begun late they are still conclusive, begun in
+// time and left waiting they are not.
+const batch = 32
+
 // idleWait is how long the loop sleeps when nothing is due.
 const idleWait = time.Hour
 
@@ -71,16 +79,25 @@ func (p *Prober) turn(now time.Time, wantNews bool) (next time.Duration, news *T
 		p.timetable.remove(w)
 		p.lanes.wait(laneOf(w), w)
 	}
-	for w, l := p.lanes.admit(); w != nil; w, l = p.lanes.admit() {
+	started := 0
+	for ; started < batch; started++ {
+		w, l := p.lanes.admit()
+		if w == nil {
+			break
+		}
 		p.start(w, l)
 	}
 	if wantNews {
 		news = p.takeNews()
 	}
-	if w := p.timetable.first(); w != nil {
+	switch w := p.timetable.first(); {
+	case started == batch:
+		return 0, news
+	case w != nil:
 		return w.due.Sub(now), news
+	default:
+		return idleWait, news
 	}
-	return idleWait, news
 }
 
 // takeNews returns the oldest transition that still says something, or nil.
