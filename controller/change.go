@@ -203,6 +203,8 @@ func (l *loop) Reload(ctx context.Context) (*api.ReloadResult, error) {
 		return nil, badRequest(http.StatusUnprocessableEntity, "the running configuration stays in force: %v", err)
 	}
 	if result.Changed {
+		result.Confirmed = l.wait(ctx, result.Revision, confirmTimeout)
+		l.settle(ctx)
 		l.note(state.Event{Time: time.Now(), Text: "configuration reloaded: " + strings.Join(result.Changes, "; ")})
 	}
 	return result, nil
@@ -285,12 +287,13 @@ func (l *loop) Reapply(ctx context.Context) (*api.ReapplyResult, error) {
 		return nil, err
 	}
 	result := &api.ReapplyResult{FlowMods: len(before.Flows)}
-	if !l.wait(ctx, revision, reapplyTimeout) {
-		return nil, fmt.Errorf("the switch has not confirmed the table within %v; see brlb status", reapplyTimeout)
+	if !l.wait(ctx, revision, confirmTimeout) {
+		return nil, fmt.Errorf("the switch has not confirmed the table within %v; see brlb status", confirmTimeout)
 	}
 	result.OwnFlows = l.view.Load().ownFlows
 	result.Text = fmt.Sprintf("%d flows were wrong; the switch holds %d own flows", result.FlowMods, result.OwnFlows)
 	return result, nil
 }
 
-const reapplyTimeout = 10 * time.Second
+// confirmTimeout is how long a reload or reapply waits for the switch.
+const confirmTimeout = 5 * time.Second

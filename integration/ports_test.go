@@ -71,7 +71,7 @@ func TestStaleEntries(t *testing.T) {
 			slowest := time.Duration(0)
 			for _, c := range s.Client.ConnectEach(t.Context(), stand.VIP, ports, 8) {
 				if c.Err != nil {
-					t.Fatalf("%s: source port %d: %v", when, c.SourcePort, c.Err)
+					t.Errorf("%s: source port %d: %v", when, c.SourcePort, c.Err)
 				}
 				per[c.Server]++
 				slowest = max(slowest, c.Took)

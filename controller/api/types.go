@@ -157,9 +157,10 @@ type MemberMove struct {
 
 // ReloadResult is the answer of POST /v1/reload.
 type ReloadResult struct {
-	Changed  bool     `json:"changed"`
-	Changes  []string `json:"changes"` // one sentence each
-	Revision uint64   `json:"revision"`
+	Changed   bool     `json:"changed"`
+	Changes   []string `json:"changes"` // one sentence each
+	Revision  uint64   `json:"revision"`
+	Confirmed bool     `json:"confirmed,omitzero"` // the switch holds the new tables
 }
 
 // ReapplyResult is the answer of POST /v1/reapply.

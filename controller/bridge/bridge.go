@@ -30,8 +30,8 @@ type Options struct {
 
 // Bridge holds at most one session at a time. Create it with New.
 type Bridge struct {
-	opts  Options
-	wants chan wants // newest wish of the owner; a mailbox of one
+	opts   Options
+	wanted chan struct{} // the wish has changed
 
 	// exchange is held while a bundle is applied, and while flows are read and
 	// told of: what is told was never true before a bundle that ended earlier.
@@ -40,6 +40,7 @@ type Bridge struct {
 	mu       sync.Mutex
 	number   uint64 // of the newest session
 	current  *session.Session
+	wants    wants            // newest wish of the owner
 	counters session.Counters // of past sessions
 	resent   uint64
 }
@@ -65,7 +66,7 @@ const (
 
 // New returns a bridge that is not connected yet; Run connects it.
 func New(opts Options) *Bridge {
-	return &Bridge{opts: opts, wants: make(chan wants, 1)}
+	return &Bridge{opts: opts, wanted: make(chan struct{}, 1), wants: wants{refresh: opts.Refresh}}
 }
 
 // Run keeps a session until ctx ends. It fails only if it cannot listen.
@@ -198,19 +199,14 @@ func (b *Bridge) Announce(ctx context.Context, mac openflow.MAC, addrs []netip.A
 }
 
 // Want says for which next hops to ask, and with which addresses of brlb's
-// own. It never blocks; the newest wish holds.
+// own. It never blocks; the newest wish holds, for later sessions too.
 func (b *Bridge) Want(hops []netip.Addr, mac openflow.MAC, zone uint16, gateways []netip.Prefix, refresh time.Duration) {
-	w := wants{hops: hops, mac: mac, zone: zone, gateways: gateways, refresh: refresh}
-	for {
-		select {
-		case b.wants <- w:
-			return
-		default:
-		}
-		select {
-		case <-b.wants:
-		default:
-		}
+	b.mu.Lock()
+	b.wants = wants{hops: hops, mac: mac, zone: zone, gateways: gateways, refresh: refresh}
+	b.mu.Unlock()
+	select {
+	case b.wanted <- struct{}{}:
+	default:
 	}
 }
 

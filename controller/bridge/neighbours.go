@@ -38,13 +38,12 @@ func (n *Neighbours) SetRefresh(refresh time.Duration) { n.refresh = refresh }
 
 // Want replaces the addresses of interest. New ones are due at once.
 func (n *Neighbours) Want(addrs []netip.Addr, now time.Time) {
-	for addr := range n.entries {
-		if !slices.Contains(addrs, addr) {
-			delete(n.entries, addr)
-		}
-	}
+	old := n.entries
+	n.entries = make(map[netip.Addr]*neighbour, len(addrs))
 	for _, addr := range addrs {
-		if _, ok := n.entries[addr]; !ok {
+		if e, ok := old[addr]; ok {
+			n.entries[addr] = e
+		} else {
 			n.entries[addr] = &neighbour{next: now}
 		}
 	}
@@ -63,7 +62,7 @@ func (n *Neighbours) Learned(addr netip.Addr, now time.Time) {
 	}
 }
 
-// Reset makes every address due, as after a reconnect.
+// Reset makes every address due, as if nothing were known.
 func (n *Neighbours) Reset(now time.Time) {
 	for _, e := range n.entries {
 		e.known, e.asked, e.next = false, 0, now

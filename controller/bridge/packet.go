@@ -15,9 +15,9 @@ const (
 	etherARP    = 0x0806
 	etherIPv4   = 0x0800
 
-	arpLength  = 28
-	arpRequest = 1
-	arpReply   = 2
+	arpLength   = 28
+	arpEthernet = 1
+	arpRequest  = 1
 
 	protoTCP     = 6
 	ipv4MinSize  = 20
@@ -41,7 +41,7 @@ func arpAsk(mac openflow.MAC, sender, target netip.Addr) []byte {
 	copy(frame[6:], mac[:])
 	binary.BigEndian.PutUint16(frame[12:], etherARP)
 	arp := frame[etherHeader:]
-	binary.BigEndian.PutUint16(arp[0:], 1)
+	binary.BigEndian.PutUint16(arp[0:], arpEthernet)
 	binary.BigEndian.PutUint16(arp[2:], etherIPv4)
 	arp[4], arp[5] = 6, 4
 	binary.BigEndian.PutUint16(arp[6:], arpRequest)
@@ -68,10 +68,14 @@ func arpSender(frame []byte) (netip.Addr, openflow.MAC, error) {
 	if etherType != etherARP || len(payload) < arpLength {
 		return netip.Addr{}, openflow.MAC{}, errors.New("not an ARP packet")
 	}
-	if binary.BigEndian.Uint16(payload[2:]) != etherIPv4 || payload[4] != 6 || payload[5] != 4 {
+	if binary.BigEndian.Uint16(payload) != arpEthernet || binary.BigEndian.Uint16(payload[2:]) != etherIPv4 || payload[4] != 6 || payload[5] != 4 {
 		return netip.Addr{}, openflow.MAC{}, errors.New("not ARP for IPv4 over Ethernet")
 	}
-	return netip.AddrFrom4([4]byte(payload[14:18])), openflow.MAC(payload[8:14]), nil
+	mac := openflow.MAC(payload[8:14])
+	if mac[0]&1 != 0 || mac == (openflow.MAC{}) {
+		return netip.Addr{}, openflow.MAC{}, fmt.Errorf("%v cannot be the address of a sender", mac)
+	}
+	return netip.AddrFrom4([4]byte(payload[14:18])), mac, nil
 }
 
 // etherPayload skips the Ethernet header and at most one VLAN tag.
@@ -145,9 +149,10 @@ func tcpHeaders(frame []byte) (ip, tcp []byte, err error) {
 	if etherType != etherIPv4 || len(ip) < ipv4MinSize || ip[0]>>4 != 4 {
 		return nil, nil, errors.New("not an IPv4 packet")
 	}
-	size := int(ip[0]&0x0f) * 4
-	if size < ipv4MinSize || len(ip) < size+tcpMinSize {
-		return nil, nil, errors.New("IPv4 packet is cut before the end of its TCP header")
+	// What follows the packet within the frame is padding.
+	size, total := int(ip[0]&0x0f)*4, int(binary.BigEndian.Uint16(ip[2:]))
+	if size < ipv4MinSize || total < size+tcpMinSize || len(ip) < total {
+		return nil, nil, errors.New("IPv4 packet is cut, or too short for a TCP header")
 	}
 	if ip[offIPv4Proto] != protoTCP {
 		return nil, nil, fmt.Errorf("IP protocol %d is not TCP", ip[offIPv4Proto])
@@ -155,5 +160,5 @@ func tcpHeaders(frame []byte) (ip, tcp []byte, err error) {
 	if binary.BigEndian.Uint16(ip[6:])&0x3fff != 0 {
 		return nil, nil, errors.New("TCP segment is fragmented")
 	}
-	return ip, ip[size:], nil
+	return ip[:total], ip[size:total], nil
 }

@@ -34,6 +34,7 @@ type serving struct {
 	number     uint64
 	wants      wants
 	neighbours *Neighbours
+	asking     *time.Timer // when next hops are asked for again
 	ports      map[openflow.PortNo]state.Port
 	watched    bool
 }
@@ -161,26 +162,24 @@ func (v *serving) loop(ctx context.Context) error {
 	}
 	look := time.NewTimer(audit)
 	defer look.Stop()
-	ask := time.NewTimer(0)
-	defer ask.Stop()
+	v.asking = time.NewTimer(0)
+	defer v.asking.Stop()
+	v.takeWants()
 	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-v.session.Done():
 			return v.session.Err()
-		case w := <-v.bridge.wants:
-			v.wants = w
-			v.neighbours.SetRefresh(w.refresh)
-			v.neighbours.Want(w.hops, time.Now())
-			ask.Reset(0)
-		case now := <-ask.C:
+		case <-v.bridge.wanted:
+			v.takeWants()
+		case now := <-v.asking.C:
 			due, next := v.neighbours.Due(now)
 			if err := v.ask(ctx, due); err != nil {
 				return err
 			}
 			if !next.IsZero() {
-				ask.Reset(time.Until(next))
+				v.asking.Reset(time.Until(next))
 			}
 		case <-look.C:
 			if err := v.bridge.reread(ctx, v.session, v.number); err != nil {
@@ -202,6 +201,23 @@ func (v *serving) loop(ctx context.Context) error {
 	}
 }
 
+// takeWants takes over what the owner wants by now.
+func (v *serving) takeWants() {
+	v.bridge.mu.Lock()
+	v.wants = v.bridge.wants
+	v.bridge.mu.Unlock()
+	v.neighbours.SetRefresh(v.wants.refresh)
+	v.neighbours.Want(v.wants.hops, time.Now())
+	v.asking.Reset(0)
+}
+
+// askAgain asks for all next hops anew: a port has come, and anybody may have
+// moved to it.
+func (v *serving) askAgain() {
+	v.neighbours.Reset(time.Now())
+	v.asking.Reset(0)
+}
+
 // handle deals with one asynchronous message. It reports whether somebody else
 // may have changed brlb's flows.
 func (v *serving) handle(ctx context.Context, event session.Event) (changed bool, err error) {
@@ -210,13 +226,18 @@ func (v *serving) handle(ctx context.Context, event session.Event) (changed bool
 			return false, err
 		}
 		v.bridge.opts.Emit(PortsChanged{Ports: v.portList()})
+		v.askAgain()
 		return true, nil
 	}
 	switch m := event.Message.(type) {
 	case *openflow.PortStatus:
-		if m.Reason == openflow.PortDeleted {
+		switch m.Reason {
+		case openflow.PortDeleted:
 			delete(v.ports, m.Port.No)
-		} else {
+		case openflow.PortAdded:
+			v.askAgain()
+			fallthrough
+		default:
 			v.ports[m.Port.No] = port(&m.Port)
 		}
 		v.bridge.opts.Emit(PortsChanged{Ports: v.portList()})
@@ -326,13 +347,13 @@ func putBack(m *openflow.PacketIn, zone uint16) ([]openflow.Message, error) {
 }
 
 // originalTuple reads the tuple of the connection's first packet, which the
-// switch tells of tracked packets.
+// switch tells of packets whose entry it has found.
 func originalTuple(m openflow.Match) (tuple, bool) {
 	src, hasSrc := m.Get(openflow.CTNwSrc)
 	dst, hasDst := m.Get(openflow.CTNwDst)
 	srcPort, hasSrcPort := m.Get(openflow.CTTpSrc)
 	dstPort, hasDstPort := m.Get(openflow.CTTpDst)
-	if !hasSrc || !hasDst || !hasSrcPort || !hasDstPort {
+	if !hasSrc || !hasDst || !hasSrcPort || !hasDstPort || dst.IP().IsUnspecified() {
 		return tuple{}, false
 	}
 	return tuple{
