@@ -9,16 +9,21 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // A role makes the test binary a server or a prober in a process of its own, so
-// that a benchmark can tell their costs apart and stop one of them. It ends
-// with its standard input.
+// that a benchmark can tell their costs apart and stop one of them. All roles
+// of a benchmark live in a network namespace of their own, because ten thousand
+// connections a second would fill the connection tracking table of the host.
+// A role ends with its standard input.
 const (
 	roleVar    = "BRLB_HEALTH_TEST_ROLE"
 	serverRole = "server"
@@ -29,54 +34,70 @@ type role struct {
 	cmd    *exec.Cmd
 	stdin  io.Closer
 	output *bufio.Reader
+	port   string // of a server
 }
 
 // startRole starts the test binary in a role, to end with the benchmark at the
-// latest.
-func startRole(tb testing.TB, name string, args ...string) *role {
-	tb.Helper()
-	cmd := exec.Command(os.Args[0], args...)
-	if name == serverRole { // what is measured is the prober: it must not wait for the server's share
-		cmd = exec.Command("nice", append([]string{"-n", "-15", os.Args[0]}, args...)...)
+// latest. It lives in the network namespace of beside, or in a new one.
+func startRole(b *testing.B, name string, beside *role, args ...string) *role {
+	b.Helper()
+	if os.Geteuid() != 0 {
+		b.Skip("needs root, to make a network namespace")
 	}
+	// The server gets priority: what is measured is the prober.
+	command := []string{"nice", "-n", "-15", "unshare", "--net", os.Args[0]}
+	if beside != nil {
+		command = []string{"nsenter", fmt.Sprintf("--net=/proc/%d/ns/net", beside.cmd.Process.Pid), os.Args[0]}
+	}
+	command = append(command, args...)
+	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Env = append(os.Environ(), roleVar+"="+name)
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
-		tb.Fatal(err)
+		b.Fatal(err)
 	}
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
-		tb.Fatal(err)
+		b.Fatal(err)
 	}
 	if err := cmd.Start(); err != nil {
-		tb.Fatal(err)
+		b.Fatal(err)
 	}
-	tb.Cleanup(func() { stdin.Close(); cmd.Wait() })
-	return &role{cmd, stdin, bufio.NewReader(stdout)}
+	b.Cleanup(func() { stdin.Close(); cmd.Wait() })
+	return &role{cmd: cmd, stdin: stdin, output: bufio.NewReader(stdout)}
 }
 
-func (r *role) end() { r.stdin.Close() }
+// startServer starts a server of every address of 127.0.0.0/8.
+func startServer(b *testing.B) *role {
+	b.Helper()
+	r := startRole(b, serverRole, nil)
+	r.port = r.readLine(b)
+	return r
+}
 
-func (r *role) signal(tb testing.TB, s syscall.Signal) {
-	tb.Helper()
+func (r *role) signal(b *testing.B, s syscall.Signal) {
+	b.Helper()
 	if err := r.cmd.Process.Signal(s); err != nil {
-		tb.Fatal(err)
+		b.Fatal(err)
 	}
 }
 
-func (r *role) readLine(tb testing.TB) string {
-	tb.Helper()
+func (r *role) readLine(b *testing.B) string {
+	b.Helper()
 	line, err := r.output.ReadString('\n')
 	if err != nil {
-		tb.Fatal(err)
+		b.Fatal(err)
 	}
 	return strings.TrimSpace(line)
 }
 
-// runServerRole listens on all addresses, prints its port and answers every
-// request with 200.
+// runServerRole brings up the loopback device of the new namespace, prints its
+// port and answers every request with 200.
 func runServerRole() {
+	if out, err := exec.Command("ip", "link", "set", "lo", "up").CombinedOutput(); err != nil {
+		panic(string(out))
+	}
 	l, err := net.Listen("tcp4", "0.0.0.0:0")
 	if err != nil {
 		panic(err)
@@ -97,18 +118,44 @@ func runServerRole() {
 	}
 }
 
-// startServer returns the port on which every address of 127.0.0.0/8 is served.
-func startServer(tb testing.TB) uint16 {
-	tb.Helper()
-	return parsePort(startRole(tb, serverRole).readLine(tb))
-}
-
-func parsePort(s string) uint16 {
-	port, err := strconv.ParseUint(s, 10, 16)
+// runProberRole watches targets of one kind: its arguments are the port, the
+// kind and how many. It prints "up" after the cold start, then each transition,
+// and at the end what it measured since.
+func runProberRole() {
+	port, err := strconv.ParseUint(os.Args[1], 10, 16)
 	if err != nil {
 		panic(err)
 	}
-	return uint16(port)
+	count, err := strconv.Atoi(os.Args[3])
+	if err != nil {
+		panic(err)
+	}
+	m := newMeasure()
+	p := New(Options{OnResult: m.result})
+	if err := p.Set(loopbackTargets(count, uint16(port), Check{Type: Type(os.Args[2])})); err != nil {
+		panic(err)
+	}
+	go p.Run(context.Background())
+	for range count {
+		<-p.Transitions()
+	}
+	debug.FreeOSMemory()
+	m.begin()
+	fmt.Println("up")
+	end := make(chan struct{})
+	go func() { io.Copy(io.Discard, os.Stdin); close(end) }()
+	for {
+		select {
+		case tr := <-p.Transitions():
+			m.transitions++
+			if m.transitions <= 10 {
+				fmt.Println("transition:", tr.From, tr.To, tr.Result)
+			}
+		case <-end:
+			m.print()
+			os.Exit(0)
+		}
+	}
 }
 
 // loopbackTargets returns n targets with addresses of their own.
@@ -121,36 +168,65 @@ func loopbackTargets(n int, port uint16, c Check) []Target {
 	return targets
 }
 
-// runProberRole watches 1,000 targets on the port that is its argument. It
-// prints "up" after the cold start, then each transition, and at the end how
-// many results there were of each code.
-func runProberRole() {
-	var mu sync.Mutex
-	codes := make(map[Code]int)
-	p := New(Options{OnResult: func(_ Target, r Result) {
-		mu.Lock()
-		defer mu.Unlock()
-		codes[r.Code]++
-	}})
-	targets := loopbackTargets(1000, parsePort(os.Args[1]), Check{Type: HTTP})
-	if err := p.Set(targets); err != nil {
+// measure is what a prober role measures.
+type measure struct {
+	transitions int
+
+	mu    sync.Mutex
+	start time.Time
+	cpu   time.Duration
+	late  []time.Duration
+	codes map[Code]int
+}
+
+func newMeasure() *measure { return &measure{codes: make(map[Code]int)} }
+
+func (m *measure) result(_ Target, r Result) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.late = append(m.late, r.Late)
+	m.codes[r.Code]++
+}
+
+func (m *measure) begin() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.start, m.cpu, m.late = time.Now(), cpuTime(), m.late[:0]
+	clear(m.codes)
+}
+
+func (m *measure) print() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	took, used := time.Since(m.start), cpuTime()-m.cpu
+	slices.Sort(m.late)
+	ms := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+	fmt.Printf("metric %.3f cores\n", float64(used)/float64(took))
+	fmt.Printf("metric %.1f MiB\n", float64(residentBytes())/(1<<20))
+	fmt.Printf("metric %.0f probes/s\n", float64(len(m.late))/took.Seconds())
+	fmt.Printf("metric %.2f late-p50-ms\n", ms(m.late[len(m.late)/2]))
+	fmt.Printf("metric %.2f late-p99-ms\n", ms(m.late[len(m.late)*99/100]))
+	fmt.Printf("metric %d transitions\n", m.transitions)
+	fmt.Println("results by code:", m.codes)
+}
+
+// cpuTime is what this process used so far.
+func cpuTime() time.Duration {
+	var r syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
 		panic(err)
 	}
-	go p.Run(context.Background())
-	for range targets {
-		<-p.Transitions()
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
+}
+
+func residentBytes() int {
+	statm, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		panic(err)
 	}
-	fmt.Println("up")
-	end := make(chan struct{})
-	go func() { io.Copy(io.Discard, os.Stdin); close(end) }()
-	for {
-		select {
-		case tr := <-p.Transitions():
-			fmt.Println("transition:", tr.From, tr.To, tr.Result)
-		case <-end:
-			mu.Lock()
-			fmt.Println("results by code:", codes)
-			os.Exit(0)
-		}
+	pages, err := strconv.Atoi(strings.Fields(string(statm))[1])
+	if err != nil {
+		panic(err)
 	}
+	return pages * os.Getpagesize()
 }
