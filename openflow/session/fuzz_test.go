@@ -6,6 +6,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -229,4 +232,48 @@ func judge(p *imp, r session.BundleResult) error {
 		return fmt.Errorf("%v with error %v", r.Outcome, r.Err)
 	}
 	return nil
+}
+
+// FuzzHandshake opens a session with a peer that sends anything.
+func FuzzHandshake(f *testing.F) {
+	hello, _ := openflow.Append(nil, 1, &openflow.Hello{Version: 6, Versions: 0x72})
+	features, _ := openflow.Append(nil, 2, &openflow.FeaturesReply{})
+	desc, _ := openflow.Append(nil, 3, &openflow.MultipartReply{Body: openflow.Desc{Hardware: "Open vSwitch", Software: "3.1.0"}})
+	for cut := 1; cut < len(hello); cut += 3 {
+		f.Add(hello[:cut])
+	}
+	f.Add(append(append(bytes.Clone(hello), features...), desc...))
+	f.Add([]byte("HTTP/1.1 400 Bad Request\r\n\r\n"))
+	f.Add([]byte(`{"id":0,"method":"echo","params":[]}`))
+	f.Fuzz(func(t *testing.T, octets []byte) {
+		synctest.Test(t, func(t *testing.T) {
+			near, far := net.Pipe()
+			var peer sync.WaitGroup
+			defer peer.Wait()
+			peer.Go(func() { io.Copy(io.Discard, far) })
+			peer.Go(func() {
+				defer far.Close()
+				// One message at a time: later ones may need a request first.
+				for rest := octets; len(rest) > 0; {
+					n := len(rest)
+					if h, err := openflow.ParseHeader(rest); err == nil {
+						n = min(n, int(h.Length))
+					}
+					if _, err := far.Write(rest[:n]); err != nil {
+						return
+					}
+					rest = rest[n:]
+					time.Sleep(time.Millisecond)
+				}
+				time.Sleep(time.Second)
+			})
+			s, err := session.Open(t.Context(), near, session.Options{})
+			if err == nil {
+				s.SoftwareVersion()
+				s.Close()
+			} else if !errors.As(err, new(*session.ClosedError)) {
+				t.Errorf("%v", err)
+			}
+		})
+	})
 }

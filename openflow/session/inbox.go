@@ -108,10 +108,9 @@ func (in *inbox) send(ctx context.Context, place int, m openflow.Message) error 
 
 // sendNow is send for a message that must not wait for room in the queue.
 func (in *inbox) sendNow(place int, m openflow.Message) error {
-	in.s.mu.Lock()
-	defer in.s.mu.Unlock()
-	if in.s.err != nil {
-		return in.s.err
+	if err := in.s.lockToSend(); err != nil {
+		return err
 	}
+	defer in.s.mu.Unlock()
 	return in.s.appendLocked(in.first+uint32(place), 1, func(int) openflow.Message { return m })
 }

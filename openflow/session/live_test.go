@@ -3,6 +3,8 @@ package session_test
 import (
 	"context"
 	"errors"
+	"net"
+	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
@@ -46,11 +48,9 @@ func TestLiveBundle(t *testing.T) {
 	if major, minor, ok := s.SoftwareVersion(); !ok || major < 2 {
 		t.Errorf("version %d.%d %v of %+v", major, minor, ok, s.Desc())
 	}
-	start := time.Now()
 	if r := s.Bundle(ctx, slots(1024)); r.Outcome != session.Applied {
 		t.Fatalf("%v: %v", r.Outcome, r.Err)
 	}
-	t.Logf("1024 adds in %v", time.Since(start))
 	flows, err := s.Flows(ctx, openflow.FlowStatsRequest(openflow.AllFlows()))
 	if err != nil || len(flows) != 1024 {
 		t.Fatalf("%d flows, %v", len(flows), err)
@@ -78,7 +78,9 @@ func TestLiveBundle(t *testing.T) {
 	if err != nil || len(flows) != 1024 {
 		t.Errorf("after refused bundles: %d flows, %v", len(flows), err)
 	}
-	t.Logf("%+v", s.Counters())
+	if c := s.Counters(); c.FlowModsSent != 1024+3+12 || c.UnknownReplies != 0 {
+		t.Errorf("%+v", c)
+	}
 }
 
 // 20,000 refused messages: Open vSwitch stops reading while 100 answers wait,
@@ -219,5 +221,55 @@ func TestLiveMonitorAndPorts(t *testing.T) {
 	ovs.Vsctl("del-port", "p2")
 	if status, ok := (<-s.Events()).Message.(*openflow.PortStatus); !ok || status.Reason != openflow.PortDeleted || status.Port.Name != "p2" {
 		t.Errorf("%+v", status)
+	}
+}
+
+// The switch dials a socket in its own run directory, as it does when brlb is
+// its controller. Such a connection hears of ports without asking.
+func TestLiveSwitchDials(t *testing.T) {
+	ovs := oftest.StartOVS(t, 1)
+	path := filepath.Join(ovs.Dir, "controller.sock")
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	ovs.Vsctl("set-controller", oftest.Bridge, "unix:"+path)
+	conn, err := listener.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := session.Open(context.Background(), conn, session.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := s.TakeRole(context.Background(), openflow.RoleMaster); err != nil {
+		t.Fatal(err)
+	}
+	if r := s.Bundle(context.Background(), slots(100)); r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	ovs.Vsctl("del-port", "p1")
+	if status, ok := (<-s.Events()).Message.(*openflow.PortStatus); !ok || status.Port.Name != "p1" {
+		t.Errorf("%+v", status)
+	}
+}
+
+// Every reason for a handshake to fail, with a real peer that is no switch.
+func TestLiveWrongPeers(t *testing.T) {
+	ovs := oftest.StartOVS(t, 1)
+	conn, err := net.Dial("unix", filepath.Join(ovs.Dir, "db.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = session.Open(context.Background(), conn, session.Options{})
+	if !errors.Is(err, session.ErrHangup) && !errors.Is(err, session.ErrNotOpenFlow) {
+		t.Errorf("the database server: %v", err)
+	}
+	ovs.Vsctl("set", "bridge", oftest.Bridge, "protocols=OpenFlow10,OpenFlow13")
+	_, err = session.Open(context.Background(), ovs.Dial(), session.Options{})
+	if !errors.Is(err, session.ErrVersion) {
+		t.Errorf("a bridge without OpenFlow 1.4: %v", err)
 	}
 }

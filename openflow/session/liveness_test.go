@@ -3,7 +3,10 @@ package session_test
 import (
 	"context"
 	"errors"
+	"net"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -155,4 +158,51 @@ func TestEchoFlood(t *testing.T) {
 			t.Errorf("%d answered, %d ignored", c.Sent[openflow.TypeEchoReply], c.EchoesIgnored)
 		}
 	})
+}
+
+// What a peer said before it went is read, although nothing can be written to it
+// any more.
+func TestLastWordsAreRead(t *testing.T) {
+	near, far := net.Pipe()
+	conn := &deafConn{Conn: near}
+	script := make(chan error, 1)
+	go func() {
+		script <- oftest.Script{
+			oftest.Greet(), oftest.Expect(openflow.TypeBarrierRequest),
+			oftest.Do(func(*oftest.Peer) error {
+				conn.deaf.Store(true)
+				return nil
+			}),
+			oftest.Send(&openflow.EchoRequest{}), // the answer cannot be written
+			oftest.Reply(&openflow.BarrierReply{}),
+		}.Run(far)
+	}()
+	s, err := session.Open(context.Background(), conn, session.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.Barrier(context.Background()); err != nil {
+		t.Error(err)
+	}
+	<-s.Done()
+	if err := <-script; err != nil {
+		t.Error(err)
+	}
+	if err := s.Barrier(context.Background()); !errors.Is(err, session.ErrHangup) {
+		t.Error(err)
+	}
+}
+
+// deafConn is a connection whose writes fail once it is deaf.
+type deafConn struct {
+	net.Conn
+	deaf atomic.Bool
+}
+
+func (c *deafConn) Write(b []byte) (int, error) {
+	if c.deaf.Load() {
+		return 0, syscall.EPIPE
+	}
+	return c.Conn.Write(b)
 }

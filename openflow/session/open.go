@@ -3,6 +3,7 @@ package session
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"strconv"
@@ -65,7 +66,11 @@ func (s *Session) handshake(ctx context.Context) error {
 	live.idle = s.opts.Idle
 	s.loops.Add(1)
 	go s.readLoop(r)
-	if err := s.askWho(ctx); err != nil {
+	err := s.askWho(ctx)
+	if closed := (*ClosedError)(nil); errors.As(err, &closed) {
+		return s.fail(closed.Reason, closed.Err)
+	}
+	if err != nil {
 		return s.fail(ErrHandshake, err)
 	}
 	return nil

@@ -83,6 +83,7 @@ type Session struct {
 
 	mu       sync.Mutex
 	err      *ClosedError  // nil while the session lives
+	broken   error         // why nothing can be written any more
 	xid      uint32        // the last one used
 	probe    uint32        // xid of the last liveness echo
 	bundle   uint32        // the last bundle id used

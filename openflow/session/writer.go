@@ -61,14 +61,27 @@ func (s *Session) appendLocked(first uint32, n int, message func(i int) openflow
 	return nil
 }
 
+// lockToSend returns with s.mu held if something can be sent, or an error and
+// s.mu not held.
+func (s *Session) lockToSend() error {
+	s.mu.Lock()
+	switch {
+	case s.err != nil:
+		defer s.mu.Unlock()
+		return s.err
+	case s.broken != nil:
+		defer s.mu.Unlock()
+		return &ClosedError{Peer: s.opts.Peer, Reason: ErrHangup, Err: s.broken}
+	}
+	return nil
+}
+
 // lockWithSpace returns with s.mu held and room in the queue, or an error and
 // s.mu not held.
 func (s *Session) lockWithSpace(ctx context.Context) error {
 	for {
-		s.mu.Lock()
-		if s.err != nil {
-			defer s.mu.Unlock()
-			return s.err
+		if err := s.lockToSend(); err != nil {
+			return err
 		}
 		if s.unsent < s.opts.MaxQueued {
 			return nil
@@ -84,13 +97,13 @@ func (s *Session) lockWithSpace(ctx context.Context) error {
 	}
 }
 
-// flush waits until all that is queued has been written.
+// flush waits until all that is queued has been written, or cannot be.
 func (s *Session) flush(ctx context.Context) {
 	for {
 		s.mu.Lock()
-		unsent, written := s.unsent, s.written
+		over, written := s.unsent == 0 || s.broken != nil, s.written
 		s.mu.Unlock()
-		if unsent == 0 {
+		if over {
 			return
 		}
 		select {
@@ -132,7 +145,9 @@ func (s *Session) queuedLocked(out []byte) {
 }
 
 // writeLoop writes what is queued, as much at a time as there is, until the
-// session ends.
+// session ends or nothing can be written any more. In that case the reader is
+// still to read what the peer said before it went: the answer to a commit, or
+// why it hung up. The end of the stream, or silence, then ends the session.
 func (s *Session) writeLoop() {
 	defer s.loops.Done()
 	var batch []byte
@@ -149,14 +164,16 @@ func (s *Session) writeLoop() {
 		batch, s.out = s.out, batch[:0]
 		s.echoes = 0
 		s.mu.Unlock()
-		if err := s.write(batch); err != nil {
-			return
-		}
+		err := s.write(batch)
 		s.mu.Lock()
 		s.unsent -= len(batch)
+		s.broken = err
 		close(s.written)
 		s.written = make(chan struct{})
 		s.mu.Unlock()
+		if err != nil {
+			return
+		}
 	}
 }
 
@@ -179,7 +196,6 @@ func (s *Session) write(b []byte) error {
 			s.end(ErrStalled, fmt.Errorf("it took nothing for %v while %d octets waited for it", s.opts.WriteStall, len(b)))
 			return err
 		case err != nil:
-			s.end(ErrHangup, err)
 			return err
 		}
 	}
