@@ -1,0 +1,217 @@
+package bridge
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"brlb/controller/pipeline"
+	"brlb/openflow"
+	"brlb/openflow/oftest"
+	"brlb/openflow/session"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patience is for what a loaded machine may take its time over; nothing is
+// measured by it.
+const patience = 20 * time.Second
+
+// stand is a Bridge that dials an in-memory switch.
+type stand struct {
+	sw     *oftest.Switch
+	bridge *Bridge
+	events chan Event
+}
+
+func newStand(t *testing.T) *stand {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "br") // a short name: unix sockets have few octets for it
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	socket := filepath.Join(dir, "s")
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st := &stand{
+		sw: oftest.NewSwitch(oftest.SwitchOptions{Service: true, Ports: []openflow.Port{
+			oftest.NewPort(openflow.PortLocal, "br0"), oftest.NewPort(1, "p1"), oftest.NewPort(2, "p2"),
+		}}),
+		events: make(chan Event, 100),
+	}
+	accepted := make(chan struct{})
+	go func() {
+		defer close(accepted)
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			st.sw.Go(conn)
+		}
+	}()
+	ctx, cancel := context.WithCancel(context.Background())
+	st.bridge = New(Options{
+		Bridge: "br0", Dial: "unix:" + socket, Refresh: time.Hour,
+		Logger: slog.New(slog.DiscardHandler), Emit: func(e Event) { st.events <- e },
+	})
+	ran := make(chan struct{})
+	go func() {
+		defer close(ran)
+		if err := st.bridge.Run(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("Run: %v", err)
+		}
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-ran
+		listener.Close()
+		<-accepted
+		st.sw.Close()
+	})
+	return st
+}
+
+// next waits for an event of a type and skips others.
+func next[E Event](t *testing.T, st *stand) E {
+	t.Helper()
+	timeout := time.After(patience)
+	for {
+		select {
+		case e := <-st.events:
+			if e, ok := e.(E); ok {
+				return e
+			}
+		case <-timeout:
+			var none E
+			t.Fatalf("no %T came", none)
+		}
+	}
+}
+
+// sent waits until the switch was sent a packet.
+func (st *stand) sent(t *testing.T, frame []byte) *openflow.PacketOut {
+	t.Helper()
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		for _, out := range st.sw.PacketOuts() {
+			if bytes.Equal(out.Data, frame) {
+				return out
+			}
+		}
+	}
+	t.Fatalf("never sent: %x", frame)
+	return nil
+}
+
+func gateways() []netip.Prefix { return []netip.Prefix{netip.MustParsePrefix("10.30.0.1/24")} }
+
+func TestNextHopsAreAskedForInEverySession(t *testing.T) {
+	st := newStand(t)
+	next[Connected](t, st)
+	st.bridge.Want([]netip.Addr{host(11)}, ownMAC, 5, gateways(), time.Hour)
+	question := arpAsk(ownMAC, netip.MustParseAddr("10.30.0.1"), host(11))
+	st.sent(t, question)
+	st.sw.Async(&openflow.PacketIn{
+		BufferID: openflow.NoBuffer, Cookie: pipeline.Cookie(pipeline.KindBase, 0, 0), Data: unhex(t, arpReplyFrame),
+		Match: openflow.Match{openflow.InPort.Exact(2)},
+	})
+	found := next[NextHopFound](t, st)
+	if found.Addr != host(11) || found.Hop.Port != 2 || found.Hop.MAC != (openflow.MAC{2, 0, 0, 0, 0, 0x0b}) {
+		t.Errorf("%+v", found)
+	}
+	// A port has come: the member may have moved there.
+	st.sw.SetPort(oftest.NewPort(3, "p3"))
+	if ports := next[PortsChanged](t, st).Ports; len(ports) != 4 || ports[2].Name != "p3" || !ports[2].Live {
+		t.Errorf("%+v", ports)
+	}
+	st.sent(t, question)
+	// Nobody says again what is wanted in the next session.
+	st.sw.Disconnect()
+	next[Disconnected](t, st)
+	next[Connected](t, st)
+	st.sent(t, question)
+}
+
+func TestStaleConnectionsAreFlushedInTheirZone(t *testing.T) {
+	st := newStand(t)
+	next[Connected](t, st)
+	st.bridge.Want(nil, ownMAC, 5, nil, time.Hour)
+	st.sw.Disconnect()
+	next[Connected](t, st)
+	m := handedUp(segment(client, member, 0, false, nil), client, vip)
+	m.Cookie = pipeline.Cookie(pipeline.KindBase, 0, 0)
+	before := st.sw.Received(openflow.TypeExperimenter)
+	st.sw.Async(m)
+	out := st.sent(t, segment(client, vip, 0, false, nil))
+	if out.InPort != 3 || st.sw.Received(openflow.TypeExperimenter) != before+1 {
+		t.Errorf("out of port %v, %d flushes", out.InPort, st.sw.Received(openflow.TypeExperimenter)-before)
+	}
+	// What somebody else's flow hands up is not brlb's business.
+	m.Cookie = 7
+	st.sw.Async(m)
+	m.Cookie = pipeline.Cookie(pipeline.KindBase, 0, 0)
+	m.Data = segment(client, member, 1, false, nil)
+	st.sw.Async(m)
+	st.sent(t, segment(client, vip, 1, false, nil))
+	if _, _, resent := st.bridge.Counters(); resent != 2 {
+		t.Errorf("%d packets put back, want 2", resent)
+	}
+}
+
+func TestForeignChangesAreTold(t *testing.T) {
+	st := newStand(t)
+	connected := next[Connected](t, st)
+	if !connected.Watched || connected.Description != "Open vSwitch 3.1.0" || len(connected.Flows) != 0 || len(connected.Ports) != 3 {
+		t.Errorf("%+v", connected)
+	}
+	f := openflow.NewFlowMod(openflow.FlowAdd)
+	f.Table, f.Cookie = pipeline.TableHash, pipeline.Cookie(pipeline.KindHash, 1, 0)
+	if r := st.bridge.Apply(t.Context(), connected.Session, []openflow.Message{f}); r.Outcome != session.Applied {
+		t.Fatal(r.Err)
+	}
+	foreign := openflow.NewFlowMod(openflow.FlowDelete)
+	foreign.Table = openflow.TableAll
+	if err := st.sw.Apply(foreign); err != nil {
+		t.Fatal(err)
+	}
+	if read := next[FlowsRead](t, st); read.Session != connected.Session || len(read.Flows) != 0 {
+		t.Errorf("%+v", read)
+	}
+}
+
+func TestApplyForAnotherSession(t *testing.T) {
+	st := newStand(t)
+	connected := next[Connected](t, st)
+	f := openflow.NewFlowMod(openflow.FlowAdd)
+	r := st.bridge.Apply(t.Context(), connected.Session+1, []openflow.Message{f})
+	if r.Outcome != session.Unknown || !errors.Is(r.Err, ErrNotConnected) || st.sw.FlowMods() != 0 {
+		t.Errorf("%v %v, %d flow-mods", r.Outcome, r.Err, st.sw.FlowMods())
+	}
+}
+
+func TestAnotherBridgeIsRefused(t *testing.T) {
+	st := newStand(t)
+	next[Connected](t, st)
+	st.sw.SetPort(oftest.NewPort(openflow.PortLocal, "br-other"))
+	next[PortsChanged](t, st)
+	st.sw.Disconnect()
+	next[Disconnected](t, st)
+	for {
+		if refused := next[Refused](t, st); strings.Contains(refused.Err.Error(), `is bridge "br-other", not "br0"`) {
+			return
+		}
+	}
+}
