@@ -2,6 +2,7 @@ package health
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -85,6 +86,24 @@ func (d *Dialer) prepare(fd int, sourced bool) error {
 // where a context becomes a deadline. stop releases it.
 func bindContext(ctx context.Context, conn net.Conn) (stop func() bool) {
 	return context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
+}
+
+// silenceFailed is exchangeFailed for a connection of which nothing was read
+// yet. If the deadline passed but bytes wait to be read, the endpoint answered
+// and this process was slow to notice: that is LATE.
+func silenceFailed(err error, what string, conn net.Conn) report {
+	rep := exchangeFailed(err, what)
+	if rep.code != L7TOUT {
+		return rep
+	}
+	if secured, ok := conn.(*tls.Conn); ok {
+		conn = secured.NetConn()
+	}
+	conn.SetReadDeadline(time.Now().Add(time.Millisecond)) // in the future: a read tries before it waits
+	if n, _ := conn.Read(make([]byte, 1)); n > 0 {
+		return report{code: LATE, detail: "not counted: " + what + " came, but this process did not read it in time"}
+	}
+	return rep
 }
 
 // timedOut reports whether err says that a deadline passed.

@@ -117,6 +117,9 @@ func (p *httpProbe) exchange(conn net.Conn, address netip.AddrPort) report {
 	defer func() { r.Reset(nil); readers.Put(r) }()
 
 	resp, err := p.readHeader(r)
+	if err != nil && in.left == MaxHeader {
+		return silenceFailed(in.cause(err), "header", conn)
+	}
 	if err != nil {
 		return exchangeFailed(in.cause(err), "header")
 	}

@@ -1,6 +1,8 @@
 package health
 
 import (
+	"io"
+	"net"
 	"testing"
 	"time"
 )
@@ -66,4 +68,33 @@ func TestResultText(t *testing.T) {
 			t.Errorf("%+v reads %q, want %q", tc.r, got, tc.want)
 		}
 	}
+}
+
+// TestAnswerReadLate lets the deadline pass before the probe looks at an answer
+// that is there.
+func TestAnswerReadLate(t *testing.T) {
+	address := serve(t, func(c net.Conn) { io.WriteString(c, "hello"); untilClosed(c) })
+	c, err := net.Dial("tcp", address.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := io.ReadFull(c, make([]byte, 1)); err != nil { // the rest has come with it
+		t.Fatal(err)
+	}
+	c.SetDeadline(time.Unix(1, 0))
+	_, err = c.Read(make([]byte, 1))
+	wantReport(t, silenceFailed(err, "answer", c), LATE, "did not read it in time")
+
+	for n := 0; n < 3; { // now it is read, and nothing more comes
+		c.SetDeadline(time.Time{})
+		got, err := c.Read(make([]byte, 8))
+		if err != nil {
+			t.Fatal(err)
+		}
+		n += got
+	}
+	c.SetDeadline(time.Unix(1, 0))
+	_, err = c.Read(make([]byte, 1))
+	wantReport(t, silenceFailed(err, "answer", c), L7TOUT, "no complete answer")
 }

@@ -76,6 +76,9 @@ func (p tcpProbe) exchange(conn net.Conn) report {
 		if errors.Is(err, io.EOF) {
 			return report{code: L7RSP, detail: "closed after " + quote(string(answer)) + ", without the expected text"}
 		}
+		if err != nil && len(answer) == 0 {
+			return silenceFailed(err, "answer", conn)
+		}
 		if err != nil {
 			return exchangeFailed(err, "answer")
 		}
