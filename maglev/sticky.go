@@ -5,8 +5,8 @@ package maglev
 // happened before, so two nodes agree only if one of them hands its table to
 // the other. Without a previous table it builds v2's.
 //
-// The divided slots and the order in which members give up and get slots are
-// v2's.
+// The quotas and the order in which members give up and get slots are v2's.
+// There is nothing that slack could spare.
 type sticky struct {
 	v2     v2
 	before Table
@@ -16,6 +16,7 @@ func (*sticky) Name() string    { return "sticky" }
 func (*sticky) Version() string { return "sticky-1" }
 
 func (l *sticky) Build(in Input, t *Table) error {
+	in.Slack = 0
 	if in.Previous == nil || in.Previous.Slots() == 0 {
 		err := l.v2.Build(in, t)
 		if err == nil {
@@ -41,6 +42,6 @@ func (l *sticky) Build(in Input, t *Table) error {
 		}
 	}
 	l.v2.repairer.begin(in, members)
-	l.v2.repairer.repair(t.Owner, int32(in.Slack))
+	l.v2.repairer.repair(t.Owner, 0)
 	return nil
 }

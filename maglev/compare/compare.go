@@ -164,7 +164,9 @@ func Run(o Options) ([]Result, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	exact, err := newTrial("v2", Leave, &o)
+	tight := o
+	tight.Slack = 0
+	exact, err := newTrial("v2", Leave, &tight)
 	if err != nil {
 		return nil, err
 	}

@@ -180,7 +180,7 @@ func DrawChart(title string, results []Result) []byte {
 	scale := func(slots float64) int { return int(slots / most * bars) }
 	for _, event := range events {
 		d.text(margin, y+14, "start", bold, string(event))
-		column := func(n int) int { return left + bars + 50 + n*130 }
+		column := func(n int) int { return left + bars + [...]int{50, 200, 310}[n] }
 		d.text(column(0), y+14, "end", faint, "moved")
 		d.text(column(1), y+14, "end", faint, "collateral / p99 / max")
 		d.text(column(2), y+14, "end", faint, "largest share")
