@@ -258,6 +258,9 @@ func (i *Inventory) StoreOverride(ctx context.Context, id state.MemberID, o stat
 		if err != nil {
 			return fmt.Errorf("encode override: %w", err)
 		}
+		if o, err = parseOverride(string(text)); err != nil {
+			return fmt.Errorf("store override: %w", err)
+		}
 		set, remove = map[string]string{overrideKey(id): string(text)}, nil
 	}
 	if err := i.store(ctx, set, remove); err != nil {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"brlb/controller/state"
 	"brlb/openflow"
@@ -32,34 +33,52 @@ const (
 // declared reads the members that Interface rows declare. A row that says
 // something else than it should is left out and reported.
 func declared(interfaces []vswitch.Interface) (members []state.Declared, problems []string) {
+	type place struct {
+		pool    string
+		address netip.AddrPort
+	}
+	taken := map[place]string{}
+	interfaces = slices.SortedFunc(slices.Values(interfaces), func(a, b vswitch.Interface) int { return strings.Compare(a.Name, b.Name) })
 	for _, row := range interfaces {
 		ids := row.ExternalIDs
 		if ids[keyAddress] == "" && ids[keyPool] == "" {
 			continue
 		}
 		d, err := declaration(row.Name, ids)
+		at := place{d.Pool, d.Address}
+		if first, again := taken[at]; err == nil && again {
+			err = fmt.Errorf("external_ids:%s=%s in pool %s is declared by Interface %.60q already", keyAddress, d.Address, d.Pool, first)
+		}
 		if err != nil {
-			problems = append(problems, fmt.Sprintf("Interface %s: %v", row.Name, err))
+			problems = append(problems, fmt.Sprintf("Interface %.60q: %v", row.Name, err))
 			continue
 		}
+		taken[at] = row.Name
 		if number, ok := row.OFPort.Number(); ok {
 			d.OFPort = number
 		}
 		members = append(members, d)
 	}
-	slices.SortFunc(members, func(a, b state.Declared) int { return strings.Compare(a.Interface, b.Interface) })
-	slices.Sort(problems)
 	return members, problems
 }
 
 func declaration(name string, ids map[string]string) (state.Declared, error) {
 	d := state.Declared{Interface: name, Pool: ids[keyPool], Name: ids[keyName], Weight: 1}
+	if d.Pool == "" {
+		return d, fmt.Errorf("external_ids:%s is missing: name the pool", keyPool)
+	}
+	if d.Name == "" && !isName(name) {
+		return d, fmt.Errorf("external_ids:%s is missing: the Interface's own name will not do for a member", keyName)
+	}
+	if d.Name != "" && !isName(d.Name) {
+		return d, fmt.Errorf("external_ids:%s=%.60q: a name has at most %d printable characters, no space and no slash", keyName, d.Name, maxName)
+	}
 	address, err := netip.ParseAddrPort(ids[keyAddress])
 	if err != nil {
 		return d, fmt.Errorf("external_ids:%s=%.60q is not ADDRESS:PORT", keyAddress, ids[keyAddress])
 	}
-	if !address.Addr().Is4() || address.Port() == 0 {
-		return d, fmt.Errorf("external_ids:%s=%.60q: an IPv4 address and a port from 1 to 65535 are needed", keyAddress, ids[keyAddress])
+	if !isHost(address.Addr()) || address.Port() == 0 {
+		return d, fmt.Errorf("external_ids:%s=%.60q: the IPv4 address of a host and a port from 1 to 65535 are needed", keyAddress, ids[keyAddress])
 	}
 	d.Address = address
 	if text, ok := ids[keyWeight]; ok {
@@ -71,12 +90,24 @@ func declaration(name string, ids map[string]string) (state.Declared, error) {
 	}
 	if text, ok := ids[keyMAC]; ok {
 		mac, err := net.ParseMAC(text)
-		if err != nil || len(mac) != 6 {
-			return d, fmt.Errorf("external_ids:%s=%.60q is not an Ethernet address", keyMAC, text)
+		if err != nil || len(mac) != 6 || mac[0]&1 != 0 {
+			return d, fmt.Errorf("external_ids:%s=%.60q is not the Ethernet address of a host", keyMAC, text)
 		}
 		d.MAC = openflow.MAC(mac)
 	}
 	return d, nil
+}
+
+// maxName is how long a member's name may be, in octets.
+const maxName = 63
+
+// isName says whether people can be shown a name and type it.
+func isName(s string) bool {
+	return s != "" && len(s) <= maxName && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || r == '/' })
+}
+
+func isHost(a netip.Addr) bool {
+	return a.Is4() && a.IsValid() && !a.IsUnspecified() && !a.IsLoopback() && !a.IsMulticast() && a != netip.AddrFrom4([4]byte{255, 255, 255, 255})
 }
 
 // overrides reads operators' admin states from a bridge's external_ids.
@@ -88,9 +119,8 @@ func overrides(ids map[string]string) (found map[state.MemberID]state.Override, 
 			continue
 		}
 		pool, member, ok := strings.Cut(rest, "/")
-		var o state.Override
-		err := json.Unmarshal([]byte(value), &o)
-		if !ok || err != nil || (o.State != state.Draining && o.State != state.Disabled) {
+		o, err := parseOverride(value)
+		if !ok || err != nil {
 			problems = append(problems, fmt.Sprintf("external_ids:%.80q=%.80q is no admin state of brlb; ignored", key, value))
 			continue
 		}
@@ -98,6 +128,33 @@ func overrides(ids map[string]string) (found map[state.MemberID]state.Override, 
 	}
 	slices.Sort(problems)
 	return found, problems
+}
+
+// maxRemark is how much is kept of who set an admin state and why, in octets.
+const maxRemark = 200
+
+// parseOverride reads a stored admin state. What it returns can be shown to
+// people, and compared with what the same text gave before.
+func parseOverride(text string) (state.Override, error) {
+	var o state.Override
+	if err := json.Unmarshal([]byte(text), &o); err != nil {
+		return o, err
+	}
+	if o.State != state.Draining && o.State != state.Disabled {
+		return o, fmt.Errorf("%.20q is not an admin state that is stored", o.State)
+	}
+	o.Who, o.Why, o.At = remark(o.Who), remark(o.Why), o.At.UTC()
+	return o, nil
+}
+
+// remark cuts a text and puts spaces for what a terminal would not print.
+func remark(s string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, s[:min(len(s), maxRemark)])
 }
 
 func overrideKey(id state.MemberID) string { return adminPrefix + id.Pool + "/" + id.Key }
