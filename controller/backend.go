@@ -38,7 +38,7 @@ func (l *loop) Status() *api.Status {
 	v := l.view.Load()
 	s := &api.Status{
 		Version: l.opts.Version, Bridge: v.snapshot.Bridge, Phase: string(v.phase), Since: v.phaseAt,
-		Degraded: v.degraded, Revision: v.snapshot.Revision, Confirmed: v.confirmed, InSync: v.inSync,
+		Degraded: v.degraded, Revision: v.snapshot.Revision, Confirmed: v.confirmed, ConfirmedAt: v.confirmedAt, InSync: v.inSync,
 		Switch: api.Switch{
 			Connected: v.sw.session != 0, Since: v.sw.since, Description: v.sw.description,
 			LastError: v.sw.lastError, OwnFlows: v.ownFlows,

@@ -24,21 +24,22 @@ import (
 // loop owns the state of one bridge. The first group of fields belongs to the
 // goroutine of run alone; the second may be used from any.
 type loop struct {
-	state     *state.State
-	snapshot  *state.Snapshot // of the newest facts
-	inventory inventory.Update
-	writer    bool // this brlb holds the lock, or did when OVSDB went away
-	reconcile *reconciler
-	phase     phase
-	phaseAt   time.Time
-	adopted   bool   // what the switch held at the start has been taken over
-	loaded    bool   // stored member numbers have been loaded
-	stored    string // member numbers as stored
-	storing   bool
-	targets   map[state.ProbeID]health.Target
-	sw        switchInfo
-	changedAt time.Time // of the first change that the switch has not confirmed
-	served    []netip.Addr
+	state       *state.State
+	snapshot    *state.Snapshot // of the newest facts
+	inventory   inventory.Update
+	writer      bool // this brlb holds the lock, or did when OVSDB went away
+	reconcile   *reconciler
+	phase       phase
+	phaseAt     time.Time
+	adopted     bool   // what the switch held at the start has been taken over
+	loaded      bool   // stored member numbers have been loaded
+	stored      string // member numbers as stored
+	storing     bool
+	targets     map[state.ProbeID]health.Target
+	sw          switchInfo
+	changedAt   time.Time // of the first change that the switch has not confirmed
+	confirmedAt time.Time // of the newest snapshot that it has confirmed
+	served      []netip.Addr
 
 	opts   Options
 	inv    *inventory.Inventory
@@ -362,6 +363,7 @@ func (l *loop) confirm(ctx context.Context, now time.Time) {
 	if !ok {
 		return
 	}
+	l.confirmedAt = now
 	if !l.changedAt.IsZero() && after == l.snapshot {
 		l.stats.converged(now.Sub(l.changedAt))
 		l.changedAt = time.Time{}

@@ -27,19 +27,20 @@ const (
 
 // view is what the loop publishes; immutable.
 type view struct {
-	snapshot  *state.Snapshot
-	confirmed uint64 // newest revision that the switch held
-	inSync    bool
-	phase     phase
-	phaseAt   time.Time
-	degraded  []string
-	missing   []string // what readiness waits for
-	sw        switchInfo
-	ownFlows  int
-	inventory inventory.Update
-	writer    bool
-	config    *config.Config
-	targets   map[state.ProbeID]health.Target
+	snapshot    *state.Snapshot
+	confirmed   uint64 // newest revision that the switch held
+	confirmedAt time.Time
+	inSync      bool
+	phase       phase
+	phaseAt     time.Time
+	degraded    []string
+	missing     []string // what readiness waits for
+	sw          switchInfo
+	ownFlows    int
+	inventory   inventory.Update
+	writer      bool
+	config      *config.Config
+	targets     map[state.ProbeID]health.Target
 }
 
 func (l *loop) currentPhase() phase {
@@ -141,9 +142,9 @@ func (l *loop) publish() {
 		config: l.state.Config(), targets: l.targets,
 	}
 	if held := l.reconcile.holding; held != nil {
-		v.confirmed = held.Revision
+		v.confirmed, v.confirmedAt = held.Revision, l.confirmedAt
 	} else if old := l.view.Load(); old != nil {
-		v.confirmed = old.confirmed
+		v.confirmed, v.confirmedAt = old.confirmed, old.confirmedAt
 	}
 	old := l.view.Swap(v)
 	if old != nil && old.snapshot == v.snapshot && old.confirmed == v.confirmed && old.inSync == v.inSync &&

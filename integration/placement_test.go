@@ -2,12 +2,10 @@ package integration
 
 import (
 	"context"
-	"net/netip"
 	"testing"
 
 	"brlb/integration/lab"
 	"brlb/integration/stand"
-	"brlb/openflow/multipath"
 )
 
 // Every connection lands on the member that the slot table names for its
@@ -18,7 +16,8 @@ func TestPlacement(t *testing.T) {
 		for i := range ports {
 			ports[i] = 20000 + i*7
 		}
-		want := predict(t, s, ports)
+		want, err := s.Predict(t.Context(), ports)
+		must(t, err)
 		compare(t, "fresh", want, connect(t, s, ports))
 
 		must(t, s.Kill())
@@ -31,23 +30,6 @@ func TestPlacement(t *testing.T) {
 		await(t, s, "switch back", stand.Steady(4))
 		compare(t, "after a restart of Open vSwitch", want, connect(t, s, ports))
 	})
-}
-
-// predict names the member of each source port, from the slot table and the
-// hash alone.
-func predict(t *testing.T, s *stand.Stand, ports []int) []string {
-	t.Helper()
-	slots, err := s.API.Slots(t.Context(), "")
-	must(t, err)
-	names := make([]string, len(ports))
-	for i, port := range ports {
-		hash := multipath.Hash(multipath.SymmetricL4, slots.ID, &multipath.Packet{
-			EthType: 0x0800, Src: s.Client.Addr(), Dst: netip.MustParseAddr(stand.VIPAddress),
-			Proto: 6, SrcPort: uint16(port), DstPort: 80,
-		})
-		names[i] = slots.Members[slots.Owner[hash%uint32(slots.Slots)]]
-	}
-	return names
 }
 
 func connect(t *testing.T, s *stand.Stand, ports []int) []lab.Connection {

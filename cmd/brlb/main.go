@@ -14,12 +14,17 @@ import (
 
 	"brlb/cmd/brlb/internal/cli"
 	"brlb/controller"
+	"brlb/integration/demo"
+	"brlb/integration/lab"
 )
 
 // version is set when a release is built.
 var version string
 
 func main() {
+	if lab.Main() {
+		return // this process was a server of the demo's
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends brlb at once
 	app := cli.App{
@@ -33,6 +38,9 @@ func main() {
 			return controller.Run(ctx, controller.Options(o))
 		},
 		TraceFile: controller.TraceFile,
+		Demo: func(ctx context.Context, o cli.DemoOptions) error {
+			return demo.Run(ctx, demo.Options(o))
+		},
 	}
 	os.Exit(app.Main(ctx, os.Args[1:]))
 }

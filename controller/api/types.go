@@ -4,18 +4,19 @@ import "time"
 
 // Status is the answer of GET /v1/status: one bridge, whole.
 type Status struct {
-	Version   string    `json:"version"`
-	Bridge    string    `json:"bridge"`
-	Phase     string    `json:"phase"`     // disconnected, handshake, inventory, waiting, converging, steady, standby
-	Degraded  []string  `json:"degraded"`  // what is wrong, in sentences; empty when all is well
-	Since     time.Time `json:"since"`     // of the phase
-	Revision  uint64    `json:"revision"`  // of the picture that should be
-	Confirmed uint64    `json:"confirmed"` // newest revision that the switch has confirmed
-	InSync    bool      `json:"in_sync"`   // the switch holds what should be
-	Switch    Switch    `json:"switch"`    // the Open vSwitch at the other end
-	OVSDB     OVSDB     `json:"ovsdb"`     //
-	Services  []Service `json:"services"`  // sorted by name
-	Pools     []Pool    `json:"pools"`     // sorted by id
+	Version     string    `json:"version"`
+	Bridge      string    `json:"bridge"`
+	Phase       string    `json:"phase"`                 // disconnected, handshake, inventory, waiting, converging, steady, standby
+	Degraded    []string  `json:"degraded"`              // what is wrong, in sentences; empty when all is well
+	Since       time.Time `json:"since"`                 // of the phase
+	Revision    uint64    `json:"revision"`              // of the picture that should be
+	Confirmed   uint64    `json:"confirmed"`             // newest revision that the switch has confirmed
+	ConfirmedAt time.Time `json:"confirmed_at,omitzero"` // when the switch confirmed that
+	InSync      bool      `json:"in_sync"`               // the switch holds what should be
+	Switch      Switch    `json:"switch"`                // the Open vSwitch at the other end
+	OVSDB       OVSDB     `json:"ovsdb"`                 //
+	Services    []Service `json:"services"`              // sorted by name
+	Pools       []Pool    `json:"pools"`                 // sorted by id
 }
 
 // Switch describes the OpenFlow peer.

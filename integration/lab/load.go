@@ -3,13 +3,18 @@ package lab
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
 	"sync"
+	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // LoadOptions says what requests a load makes.
@@ -44,7 +49,7 @@ type Failure struct {
 	At     time.Time // when it failed
 	Took   time.Duration
 	Phase  Phase
-	Source netip.AddrPort // of the connection; zero if it never had one
+	Source netip.AddrPort // of the connection; without an address if it never stood
 	Server string         // who answered before on the connection; may be empty
 	Err    error
 }
@@ -178,8 +183,9 @@ func (l *Load) request(conn *loadConn) *loadConn {
 	deadline := start.Add(l.options.Timeout)
 	if conn == nil {
 		var err error
-		if conn, err = l.connect(deadline); err != nil {
-			l.fail(Failure{Phase: PhaseConnect, Err: err}, start)
+		var source netip.AddrPort
+		if conn, source, err = l.connect(deadline); err != nil {
+			l.fail(Failure{Phase: PhaseConnect, Source: source, Err: err}, start)
 			return nil
 		}
 	}
@@ -198,14 +204,25 @@ func (l *Load) request(conn *loadConn) *loadConn {
 	return conn
 }
 
-func (l *Load) connect(deadline time.Time) (*loadConn, error) {
+// connect makes a connection. The source port is chosen before, so that it is
+// known also if the connection fails.
+func (l *Load) connect(deadline time.Time) (_ *loadConn, source netip.AddrPort, err error) {
 	// Not bound to the load's context: Stop lets requests finish.
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
+	dialer := net.Dialer{Control: func(_, _ string, c syscall.RawConn) error {
+		var bindErr error
+		err := c.Control(func(fd uintptr) { source, bindErr = bindAnyPort(int(fd)) })
+		return errors.Join(err, bindErr)
+	}}
 	start := time.Now()
-	conn, err := l.ns.DialContext(ctx, "tcp", l.target)
+	var conn net.Conn
+	err = l.ns.Do(func() (err error) {
+		conn, err = dialer.DialContext(ctx, "tcp4", l.target)
+		return err
+	})
 	if err != nil {
-		return nil, err
+		return nil, source, err
 	}
 	took := time.Since(start)
 	l.mu.Lock()
@@ -213,7 +230,23 @@ func (l *Load) connect(deadline time.Time) (*loadConn, error) {
 	l.report.Connections++
 	l.report.SlowestConnect = max(l.report.SlowestConnect, took)
 	l.conns[conn] = struct{}{}
-	return &loadConn{Conn: conn, reader: bufio.NewReader(conn)}, nil
+	return &loadConn{Conn: conn, reader: bufio.NewReader(conn)}, source, nil
+}
+
+// bindAnyPort gives a socket a port that the kernel chooses, and returns it.
+func bindAnyPort(fd int) (netip.AddrPort, error) {
+	if err := unix.Bind(fd, &unix.SockaddrInet4{}); err != nil {
+		return netip.AddrPort{}, os.NewSyscallError("bind", err)
+	}
+	name, err := unix.Getsockname(fd)
+	if err != nil {
+		return netip.AddrPort{}, os.NewSyscallError("getsockname", err)
+	}
+	addr, ok := name.(*unix.SockaddrInet4)
+	if !ok {
+		return netip.AddrPort{}, fmt.Errorf("the socket's name is a %T", name)
+	}
+	return netip.AddrPortFrom(netip.AddrFrom4(addr.Addr), uint16(addr.Port)), nil
 }
 
 func (l *Load) hangUp(conn *loadConn) {

@@ -47,6 +47,8 @@ type App struct {
 	// TraceFile is where a connection goes when all members of a configuration
 	// are active.
 	TraceFile func(*config.Config, api.TraceRequest) (*api.Trace, error)
+	// Demo is the show behind "brlb demo". Without one there is no such command.
+	Demo func(context.Context, DemoOptions) error
 
 	socket string // --socket
 }
@@ -140,6 +142,9 @@ over its unix socket, or change it.`,
 	)
 	if a.Run != nil {
 		root.AddCommand(a.runCommand())
+	}
+	if a.Demo != nil {
+		root.AddCommand(a.demoCommand())
 	}
 	root.AddCommand(
 		a.checkCommand(), a.versionCommand(),
