@@ -53,6 +53,7 @@ type Stand struct {
 	API     *api.Client
 
 	options Options
+	prefix  string // of file names, "" or "second-"
 	log     *os.File
 	process *lab.Process
 }
@@ -119,13 +120,13 @@ func (s *Stand) endpoint(name string, port int) string {
 }
 
 // Socket is the path of brlb's API socket.
-func (s *Stand) Socket() string { return filepath.Join(s.Lab.Dir(), "api.sock") }
+func (s *Stand) Socket() string { return filepath.Join(s.Lab.Dir(), s.prefix+"api.sock") }
 
 // ConfigPath is the path of brlb's configuration file.
-func (s *Stand) ConfigPath() string { return filepath.Join(s.Lab.Dir(), "brlb.yaml") }
+func (s *Stand) ConfigPath() string { return filepath.Join(s.Lab.Dir(), s.prefix+"brlb.yaml") }
 
 // LogPath is the path of brlb's log.
-func (s *Stand) LogPath() string { return filepath.Join(s.Lab.Dir(), "brlb.log") }
+func (s *Stand) LogPath() string { return filepath.Join(s.Lab.Dir(), s.prefix+"brlb.log") }
 
 // DefaultConfig is the configuration of one service over all servers.
 func (s *Stand) DefaultConfig() string {
@@ -181,6 +182,25 @@ func (s *Stand) Start() error {
 	}
 	s.process = process
 	return nil
+}
+
+// Second is the same scene with another brlb, of the same configuration but for
+// its sockets. Only its brlb is its own.
+func (s *Stand) Second() (*Stand, error) {
+	second := *s
+	second.process, second.log = nil, nil
+	second.prefix = "second-"
+	text := s.DefaultConfig()
+	for _, socket := range []string{"brlb.sock", "relay.sock", "api.sock"} {
+		text = strings.ReplaceAll(text, socket, "second-"+socket)
+	}
+	text = strings.ReplaceAll(text, "second-relay.sock", "second-brlb.sock")
+	if err := second.WriteConfig(text); err != nil {
+		return nil, err
+	}
+	var err error
+	second.API, err = api.NewClient(second.Socket())
+	return &second, err
 }
 
 // Kill ends brlb as a crash does (SIGKILL).
