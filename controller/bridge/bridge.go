@@ -62,6 +62,7 @@ const (
 	handshakeTimeout = 10 * time.Second
 	silence          = 2 * time.Second // echo after that, give up after as long again
 	requestTimeout   = 5 * time.Second
+	rowTime          = 100 * time.Microsecond // more for each row of a bundle
 )
 
 // New returns a bridge that is not connected yet; Run connects it.
@@ -143,6 +144,8 @@ func (b *Bridge) Apply(ctx context.Context, number uint64, mods []openflow.Messa
 	if s == nil {
 		return session.BundleResult{Outcome: session.Unknown, Err: ErrNotConnected}
 	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout+time.Duration(len(mods))*rowTime)
+	defer cancel()
 	b.exchange.Lock()
 	defer b.exchange.Unlock()
 	return s.Bundle(ctx, mods)
