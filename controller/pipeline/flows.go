@@ -86,19 +86,19 @@ func move(src, dst openflow.Subfield) openflow.Action {
 }
 
 // baseFlows are the rows that the pipeline needs whatever the services are.
-func baseFlows(s *state.Snapshot) []*openflow.FlowMod {
+func (fr frame) baseFlows(drop bool) []*openflow.FlowMod {
 	cookie := Cookie(KindBase, 0, 0)
 	row := func(table uint8, priority uint16, match openflow.Match, instructions ...openflow.Instruction) *openflow.FlowMod {
 		return flow(cookie, table, priority, match, instructions...)
 	}
 	// What is none of brlb's business.
 	var other []openflow.Instruction
-	if !s.Drop {
+	if !drop {
 		other = append(other, apply(output(openflow.PortNormal)))
 	}
 	known := apply(move(markMember, openflow.Reg2.Range(0, 15)))
 	leave := apply(
-		set(openflow.EthSrc.MAC(s.MAC)),
+		set(openflow.EthSrc.MAC(fr.mac)),
 		move(labelMAC, openflow.EthDst.Whole()),
 		openflow.DecNwTTL{},
 		openflow.RegLoad{Dst: openflow.InPortNXM.Whole(), Value: portNone16},
@@ -107,10 +107,10 @@ func baseFlows(s *state.Snapshot) []*openflow.FlowMod {
 	flows := []*openflow.FlowMod{
 		row(TableClassify, prioMiss, nil, other...),
 		// Answers to brlb's own ARP requests.
-		row(TableClassify, prioARPForUs, openflow.Match{openflow.EthDst.MAC(s.MAC), isARP, openflow.ARPOp.Exact(arpReply)}, apply(toController())),
+		row(TableClassify, prioARPForUs, openflow.Match{openflow.EthDst.MAC(fr.mac), isARP, openflow.ARPOp.Exact(arpReply)}, apply(toController())),
 
-		row(TableOwn, prioRow, openflow.Match{isARP}, apply(arpAnswer(s.MAC)...)),
-		row(TableOwn, prioRow, openflow.Match{isIPv4, isICMP, openflow.ICMPv4Type.Exact(icmpEchoRequest)}, apply(echoAnswer(s.MAC)...)),
+		row(TableOwn, prioRow, openflow.Match{isARP}, apply(arpAnswer(fr.mac)...)),
+		row(TableOwn, prioRow, openflow.Match{isIPv4, isICMP, openflow.ICMPv4Type.Exact(icmpEchoRequest)}, apply(echoAnswer(fr.mac)...)),
 
 		// A SYN on an entry whose member is not active: the entry must go before
 		// the client can be given another member. If it has not gone, the packet
@@ -124,7 +124,7 @@ func baseFlows(s *state.Snapshot) []*openflow.FlowMod {
 
 		row(TableReply, prioRow, openflow.Match{ctState(ctTracked|ctEst|ctReply, 0), isIPv4}, openflow.GotoTable(TableToClient)),
 		// Addressed to brlb but of no known connection: it must not be flooded.
-		row(TableReply, prioUnbroken, openflow.Match{openflow.EthDst.MAC(s.MAC)}),
+		row(TableReply, prioUnbroken, openflow.Match{openflow.EthDst.MAC(fr.mac)}),
 		row(TableReply, prioFloor, nil, other...),
 
 		row(TableHash, prioFloor, nil),
@@ -167,7 +167,8 @@ func echoAnswer(mac openflow.MAC) []openflow.Action {
 }
 
 // ownFlows lead ARP and ping for one of brlb's addresses to TableOwn.
-func ownFlows(cookie uint64, addr netip.Addr) []*openflow.FlowMod {
+func ownFlows(addr netip.Addr) []*openflow.FlowMod {
+	cookie := Cookie(KindOwn, 0, 0)
 	return []*openflow.FlowMod{
 		flow(cookie, TableClassify, prioOwn, openflow.Match{isARP, openflow.ARPOp.Exact(arpRequest), openflow.ARPTPA.Addr(addr)}, openflow.GotoTable(TableOwn)),
 		flow(cookie, TableClassify, prioOwn, openflow.Match{isIPv4, openflow.IPv4Dst.Addr(addr), isICMP, openflow.ICMPv4Type.Exact(icmpEchoRequest)}, openflow.GotoTable(TableOwn)),
@@ -175,7 +176,7 @@ func ownFlows(cookie uint64, addr netip.Addr) []*openflow.FlowMod {
 }
 
 // serviceFlows lead a service's packets through conntrack to the pool.
-func serviceFlows(s *state.Snapshot, service *state.Service) []*openflow.FlowMod {
+func (fr frame) serviceFlows(service *state.Service) []*openflow.FlowMod {
 	cookie := Cookie(KindService, service.PoolID, 0)
 	var flows []*openflow.FlowMod
 	for _, addr := range service.Addresses {
@@ -184,7 +185,7 @@ func serviceFlows(s *state.Snapshot, service *state.Service) []*openflow.FlowMod
 			port := openflow.TCPDst.Exact(uint64(p.Number))
 			flows = append(flows,
 				flow(cookie, TableClassify, prioVIP, openflow.Match{isIPv4, vip, isTCP, port},
-					apply(openflow.CT{Zone: s.Zone, Table: TableVIP, Exec: []openflow.Action{openflow.NAT{}}})),
+					apply(openflow.CT{Zone: fr.zone, Table: TableVIP, Exec: []openflow.Action{openflow.NAT{}}})),
 				flow(cookie, TableVIP, prioNew, openflow.Match{ctState(ctTracked|ctNew, ctInvalid), isIPv4, vip, isTCP, port},
 					apply(set(openflow.Reg0.Exact(uint64(service.PoolID)))), openflow.GotoTable(TableHash)))
 		}
@@ -193,15 +194,15 @@ func serviceFlows(s *state.Snapshot, service *state.Service) []*openflow.FlowMod
 }
 
 // vipRest drops whatever else goes to a VIP.
-func vipRest(cookie uint64, addr netip.Addr) *openflow.FlowMod {
-	return flow(cookie, TableClassify, prioVIPRest, openflow.Match{isIPv4, openflow.IPv4Dst.Addr(addr)})
+func vipRest(addr netip.Addr) *openflow.FlowMod {
+	return flow(Cookie(KindBase, 0, 0), TableClassify, prioVIPRest, openflow.Match{isIPv4, openflow.IPv4Dst.Addr(addr)})
 }
 
 // replyFlow leads what a member sends from its service port through conntrack.
-func replyFlow(s *state.Snapshot, member netip.AddrPort) *openflow.FlowMod {
+func (fr frame) replyFlow(member netip.AddrPort) *openflow.FlowMod {
 	return flow(Cookie(KindReply, 0, 0), TableClassify, prioReply,
 		openflow.Match{isIPv4, openflow.IPv4Src.Addr(member.Addr()), isTCP, openflow.TCPSrc.Exact(uint64(member.Port()))},
-		apply(openflow.CT{Zone: s.Zone, Table: TableReply, Exec: []openflow.Action{openflow.NAT{}}}))
+		apply(openflow.CT{Zone: fr.zone, Table: TableReply, Exec: []openflow.Action{openflow.NAT{}}}))
 }
 
 // hashFlow computes the slot. symmetric_l4 covers the MACs too, which differ
@@ -225,34 +226,22 @@ func hashFlow(p *state.Pool) *openflow.FlowMod {
 		openflow.GotoTable(TableSlots))
 }
 
-// slotFlows are the slot table: one row a slot.
-func slotFlows(p *state.Pool) []*openflow.FlowMod {
-	if p.Table == nil {
-		return nil
+// slotFlow is one row of the slot table.
+func slotFlow(pool uint16, slot int, load openflow.Instructions) *openflow.FlowMod {
+	return flow(Cookie(KindSlot, pool, uint32(slot)), TableSlots, prioRow,
+		openflow.Match{openflow.Reg0.Exact(uint64(pool)), openflow.Reg1.Exact(uint64(slot))}, load...)
+}
+
+// loadMember is what a slot row does.
+func loadMember(number uint16) openflow.Instructions {
+	return openflow.Instructions{
+		apply(openflow.RegLoad{Dst: openflow.Reg2.Whole(), Value: uint64(number)}),
+		openflow.GotoTable(TableMember),
 	}
-	// The instructions are the same for all slots of a member.
-	owners := make([]openflow.Instructions, len(p.Table.Members))
-	for i := range p.Table.Members {
-		if m := p.Member(p.Table.Members[i].Key); m != nil {
-			owners[i] = openflow.Instructions{
-				apply(openflow.RegLoad{Dst: openflow.Reg2.Whole(), Value: uint64(m.Number)}),
-				openflow.GotoTable(TableMember),
-			}
-		}
-	}
-	flows := make([]*openflow.FlowMod, 0, p.Slots)
-	pool := openflow.Reg0.Exact(uint64(p.ID))
-	for slot, owner := range p.Table.Owner {
-		f := flow(Cookie(KindSlot, p.ID, uint32(slot)), TableSlots, prioRow,
-			openflow.Match{pool, openflow.Reg1.Exact(uint64(slot))})
-		f.Instructions = owners[owner]
-		flows = append(flows, f)
-	}
-	return flows
 }
 
 // memberFlows are the rows of one member whose next hop is known.
-func memberFlows(s *state.Snapshot, m *state.Member, pool uint16) []*openflow.FlowMod {
+func (fr frame) memberFlows(m *state.Member, pool uint16) []*openflow.FlowMod {
 	cookie := Cookie(KindMember, pool, uint32(m.Number))
 	number := openflow.Reg2.Exact(uint64(m.Number))
 	var flows []*openflow.FlowMod
@@ -263,7 +252,7 @@ func memberFlows(s *state.Snapshot, m *state.Member, pool uint16) []*openflow.Fl
 	}
 	flows = append(flows,
 		flow(cookie, TableMember, prioRow, openflow.Match{number, isIPv4, isTCP},
-			apply(openflow.CT{Commit: true, Zone: s.Zone, Table: openflow.CTNoTable, Exec: []openflow.Action{
+			apply(openflow.CT{Commit: true, Zone: fr.zone, Table: openflow.CTNoTable, Exec: []openflow.Action{
 				openflow.NAT{Flags: openflow.NATDst, MinAddr: m.Address.Addr(), MinPort: m.Address.Port()},
 				move(openflow.Reg2.Range(0, 15), markMember),
 				move(openflow.Reg0.Range(0, 15), markPool),
@@ -273,7 +262,7 @@ func memberFlows(s *state.Snapshot, m *state.Member, pool uint16) []*openflow.Fl
 			openflow.GotoTable(TableToMember)),
 		flow(cookie, TableToMember, prioRow, openflow.Match{number, isIPv4},
 			apply(
-				set(openflow.EthSrc.MAC(s.MAC)),
+				set(openflow.EthSrc.MAC(fr.mac)),
 				set(openflow.EthDst.MAC(m.Next.MAC)),
 				openflow.DecNwTTL{},
 				openflow.RegLoad{Dst: openflow.InPortNXM.Whole(), Value: portNone16},

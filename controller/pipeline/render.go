@@ -2,17 +2,20 @@ package pipeline
 
 import (
 	"net/netip"
-	"reflect"
+	"slices"
 
 	"brlb/controller/state"
 	"brlb/openflow"
 )
 
-// Renderer turns snapshots into flow sets. It keeps the groups of pools that
-// have not changed, so that a change in one pool costs what that pool costs.
+// Renderer turns snapshots into flow sets. It keeps what it has rendered, so
+// that a change costs what has changed: the rows of slots that keep their owner
+// are those of the last time, and so are the groups of other pools.
 type Renderer struct {
-	frame frame
-	pools map[uint16]rendered
+	frame    frame
+	pools    map[uint16]rendered
+	shared   sharedInput
+	sharedBy Set // rendered from shared
 }
 
 // frame is what every pool's rows depend on.
@@ -24,6 +27,7 @@ type frame struct {
 type rendered struct {
 	pool   state.Pool
 	groups Set
+	owners []uint16 // member number by slot
 }
 
 // NewRenderer returns a renderer that has rendered nothing yet.
@@ -36,8 +40,8 @@ func (r *Renderer) Render(s *state.Snapshot) (Set, func(GroupID) bool, error) {
 	if now != r.frame {
 		r.frame, r.pools = now, map[uint16]rendered{}
 	}
-	set := Set{}
-	pools := map[uint16]rendered{}
+	set := make(Set, 4*len(s.Pools)+3)
+	pools := make(map[uint16]rendered, len(s.Pools))
 	held := map[uint16]bool{}
 	for i := range s.Pools {
 		p := &s.Pools[i]
@@ -45,13 +49,12 @@ func (r *Renderer) Render(s *state.Snapshot) (Set, func(GroupID) bool, error) {
 			held[p.ID] = true
 			held[0] = true
 		}
-		done, ok := r.pools[p.ID]
-		if !ok || !reflect.DeepEqual(done.pool, *p) {
-			groups, err := renderPool(s, p)
-			if err != nil {
+		done := r.pools[p.ID]
+		if done.groups == nil || !done.pool.Equal(p) {
+			var err error
+			if done, err = now.renderPool(p, done); err != nil {
 				return nil, nil, err
 			}
-			done = rendered{pool: *p, groups: groups}
 		}
 		pools[p.ID] = done
 		for id, g := range done.groups {
@@ -59,11 +62,14 @@ func (r *Renderer) Render(s *state.Snapshot) (Set, func(GroupID) bool, error) {
 		}
 	}
 	r.pools = pools
-	common, err := renderCommon(s)
-	if err != nil {
-		return nil, nil, err
+	if input := sharedInputOf(s); r.sharedBy == nil || !input.equal(&r.shared) {
+		groups, err := input.render()
+		if err != nil {
+			return nil, nil, err
+		}
+		r.shared, r.sharedBy = input, groups
 	}
-	for id, g := range common {
+	for id, g := range r.sharedBy {
 		set[id] = g
 	}
 	hold := func(id GroupID) bool {
@@ -76,63 +82,156 @@ func (r *Renderer) Render(s *state.Snapshot) (Set, func(GroupID) bool, error) {
 	return set, hold, nil
 }
 
-func renderPool(s *state.Snapshot, p *state.Pool) (Set, error) {
+// renderPool renders the rows of one pool. Rows of slots are taken from before,
+// an earlier rendering of the same pool, where they are still right.
+func (f frame) renderPool(p *state.Pool, before rendered) (rendered, error) {
 	var members []*openflow.FlowMod
 	for i := range p.Members {
 		if m := &p.Members[i]; m.HasNext && m.Number != 0 {
-			members = append(members, memberFlows(s, m, p.ID)...)
+			members = append(members, f.memberFlows(m, p.ID)...)
 		}
 	}
-	return groups(map[GroupID][]*openflow.FlowMod{
+	groups, err := newGroups(map[GroupID][]*openflow.FlowMod{
 		{KindHash, p.ID}:   {hashFlow(p)},
-		{KindSlot, p.ID}:   slotFlows(p),
 		{KindMember, p.ID}: members,
 	})
+	if err != nil {
+		return rendered{}, err
+	}
+	slots := GroupID{KindSlot, p.ID}
+	owners := slotOwners(p)
+	if len(owners) > 0 {
+		var old []Row
+		if g := before.groups[slots]; g != nil {
+			old = g.Rows
+		}
+		rows, err := slotRows(p.ID, owners, old, before.owners)
+		if err != nil {
+			return rendered{}, err
+		}
+		groups[slots] = &Group{Rows: rows}
+	}
+	return rendered{pool: *p, groups: groups, owners: owners}, nil
 }
 
-// renderCommon renders what is not of one pool alone: base rows, own
-// addresses, services, replies.
-func renderCommon(s *state.Snapshot) (Set, error) {
-	flows := map[GroupID][]*openflow.FlowMod{{KindBase, 0}: baseFlows(s)}
-	own := GroupID{KindOwn, 0}
-	for _, g := range s.Gateways {
-		flows[own] = append(flows[own], ownFlows(Cookie(KindOwn, 0, 0), g.Addr())...)
+// slotOwners returns the member number of each slot's owner.
+func slotOwners(p *state.Pool) []uint16 {
+	if p.Table == nil {
+		return nil
+	}
+	numbers := make([]uint16, len(p.Table.Members))
+	for i := range p.Table.Members {
+		if m := p.Member(p.Table.Members[i].Key); m != nil {
+			numbers[i] = m.Number
+		}
+	}
+	owners := make([]uint16, len(p.Table.Owner))
+	for slot, owner := range p.Table.Owner {
+		owners[slot] = numbers[owner]
+	}
+	return owners
+}
+
+// slotRows returns the slot table, one row a slot, which is also the order of
+// their keys.
+func slotRows(pool uint16, owners []uint16, old []Row, oldOwners []uint16) ([]Row, error) {
+	rows := make([]Row, len(owners))
+	loads := map[uint16]openflow.Instructions{} // the same for all slots of a member
+	var e encoder
+	for slot, number := range owners {
+		if slot < len(oldOwners) && oldOwners[slot] == number {
+			rows[slot] = old[slot]
+			continue
+		}
+		load, ok := loads[number]
+		if !ok {
+			load = loadMember(number)
+			loads[number] = load
+		}
+		row, err := e.row(slotFlow(pool, slot, load))
+		if err != nil {
+			return nil, err
+		}
+		rows[slot] = row
+	}
+	return rows, nil
+}
+
+// sharedInput is all that the rows depend on which are not of one pool alone:
+// base rows, own addresses, services, replies.
+type sharedInput struct {
+	frame
+	drop     bool
+	gateways []netip.Prefix
+	services []state.Service
+	served   []bool           // by service: connections find members
+	members  []netip.AddrPort // of all pools
+}
+
+func sharedInputOf(s *state.Snapshot) sharedInput {
+	in := sharedInput{
+		frame: frame{mac: s.MAC, zone: s.Zone}, drop: s.Drop, gateways: s.Gateways,
+		services: s.Services, served: make([]bool, len(s.Services)),
+	}
+	serves := make(map[uint16]bool, len(s.Pools))
+	for i := range s.Pools {
+		p := &s.Pools[i]
+		serves[p.ID] = p.Serves()
+		for j := range p.Members {
+			in.members = append(in.members, p.Members[j].Address)
+		}
+	}
+	for i := range s.Services {
+		in.served[i] = serves[s.Services[i].PoolID]
+	}
+	return in
+}
+
+func (in *sharedInput) equal(other *sharedInput) bool {
+	return in.frame == other.frame && in.drop == other.drop &&
+		slices.Equal(in.gateways, other.gateways) &&
+		slices.EqualFunc(in.services, other.services, func(a, b state.Service) bool { return a.Equal(&b) }) &&
+		slices.Equal(in.served, other.served) &&
+		slices.Equal(in.members, other.members)
+}
+
+func (in *sharedInput) render() (Set, error) {
+	base, own, reply := GroupID{KindBase, 0}, GroupID{KindOwn, 0}, GroupID{KindReply, 0}
+	flows := map[GroupID][]*openflow.FlowMod{base: in.baseFlows(in.drop)}
+	for _, g := range in.gateways {
+		flows[own] = append(flows[own], ownFlows(g.Addr())...)
 	}
 	// A VIP is answered for while at least one of its services is served.
-	served := map[netip.Addr]bool{}
+	answered := map[netip.Addr]bool{}
 	var vips []netip.Addr
-	for i := range s.Services {
-		service := &s.Services[i]
+	for i := range in.services {
+		service := &in.services[i]
 		id := GroupID{KindService, service.PoolID}
-		flows[id] = append(flows[id], serviceFlows(s, service)...)
-		pool := s.Pool(service.Pool)
+		flows[id] = append(flows[id], in.serviceFlows(service)...)
 		for _, addr := range service.Addresses {
-			if _, seen := served[addr]; !seen {
+			if _, seen := answered[addr]; !seen {
 				vips = append(vips, addr)
 			}
-			served[addr] = served[addr] || pool != nil && pool.Serves()
+			answered[addr] = answered[addr] || in.served[i]
 		}
 	}
 	for _, addr := range vips {
-		flows[GroupID{KindBase, 0}] = append(flows[GroupID{KindBase, 0}], vipRest(Cookie(KindBase, 0, 0), addr))
-		if served[addr] {
-			flows[own] = append(flows[own], ownFlows(Cookie(KindOwn, 0, 0), addr)...)
+		flows[base] = append(flows[base], vipRest(addr))
+		if answered[addr] {
+			flows[own] = append(flows[own], ownFlows(addr)...)
 		}
 	}
-	reply := GroupID{KindReply, 0}
 	replying := map[netip.AddrPort]bool{}
-	for i := range s.Pools {
-		for j := range s.Pools[i].Members {
-			if addr := s.Pools[i].Members[j].Address; !replying[addr] {
-				replying[addr] = true
-				flows[reply] = append(flows[reply], replyFlow(s, addr))
-			}
+	for _, addr := range in.members {
+		if !replying[addr] {
+			replying[addr] = true
+			flows[reply] = append(flows[reply], in.replyFlow(addr))
 		}
 	}
-	return groups(flows)
+	return newGroups(flows)
 }
 
-func groups(flows map[GroupID][]*openflow.FlowMod) (Set, error) {
+func newGroups(flows map[GroupID][]*openflow.FlowMod) (Set, error) {
 	set := Set{}
 	for id, list := range flows {
 		if len(list) == 0 {

@@ -9,12 +9,13 @@ import (
 	"brlb/openflow"
 )
 
-// Row is one flow, encoded once: two rows are the same flow when their Keys
-// are equal, and the same in all else when their Wires are equal.
+// Row is one flow, encoded once: two rows are the same flow when they are in the
+// same place (table, priority and match), and the same in all else when their
+// Wires are equal.
 type Row struct {
-	Key  string // table, priority and match
-	Wire string // the flow as an ADD message, cookie and instructions included
-	Mod  *openflow.FlowMod
+	Wire     string // the flow as an ADD message, cookie and instructions included
+	Mod      *openflow.FlowMod
+	matchEnd int // in Wire
 }
 
 // Offsets in an encoded FlowMod (OF1.4 section 7.3.4.2, struct ofp_flow_mod).
@@ -24,17 +25,32 @@ const (
 	wireMatch    = 48
 )
 
-func newRow(mod *openflow.FlowMod) (Row, error) {
+// compare orders rows by table, priority and match.
+func (r *Row) compare(o *Row) int {
+	if r.Mod == o.Mod {
+		return 0
+	}
+	if c := cmp.Compare(r.Wire[wireTable], o.Wire[wireTable]); c != 0 {
+		return c
+	}
+	if c := strings.Compare(r.Wire[wirePriority:wirePriority+2], o.Wire[wirePriority:wirePriority+2]); c != 0 {
+		return c
+	}
+	return strings.Compare(r.Wire[wireMatch:r.matchEnd], o.Wire[wireMatch:o.matchEnd])
+}
+
+// encoder makes rows. Its buffer is used again for each of them.
+type encoder struct{ buf []byte }
+
+func (e *encoder) row(mod *openflow.FlowMod) (Row, error) {
 	slices.SortStableFunc(mod.Match, func(a, b openflow.OXM) int { return cmp.Compare(a.Field, b.Field) })
-	wire, err := openflow.Append(nil, 0, mod)
+	wire, err := openflow.Append(e.buf[:0], 0, mod)
 	if err != nil {
 		return Row{}, fmt.Errorf("flow %s: %w", mod, err)
 	}
-	matchEnd := wireMatch + int(wire[wireMatch+2])<<8 + int(wire[wireMatch+3])
-	key := make([]byte, 0, 3+matchEnd-wireMatch)
-	key = append(key, wire[wireTable], wire[wirePriority], wire[wirePriority+1])
-	key = append(key, wire[wireMatch:matchEnd]...)
-	return Row{Key: string(key), Wire: string(wire), Mod: mod}, nil
+	e.buf = wire
+	length := int(wire[wireMatch+2])<<8 | int(wire[wireMatch+3])
+	return Row{Wire: string(wire), Mod: mod, matchEnd: wireMatch + length}, nil
 }
 
 // GroupID names rows that belong together: a kind, and the pool whose rows
@@ -44,7 +60,7 @@ type GroupID struct {
 	Pool uint16
 }
 
-// Group is an immutable list of rows, sorted by key.
+// Group is an immutable list of rows, sorted by table, priority and match.
 type Group struct{ Rows []Row }
 
 // Set is a set of flows. Its groups are never modified, so that sets can share
@@ -71,7 +87,7 @@ func (s Set) Flows() []*openflow.FlowMod {
 		return cmp.Or(
 			cmp.Compare(a.Mod.Table, b.Mod.Table),
 			cmp.Compare(b.Mod.Priority, a.Mod.Priority),
-			strings.Compare(a.Key, b.Key))
+			a.compare(&b))
 	})
 	flows := make([]*openflow.FlowMod, len(rows))
 	for i := range rows {
@@ -82,19 +98,17 @@ func (s Set) Flows() []*openflow.FlowMod {
 
 func newGroup(mods []*openflow.FlowMod) (*Group, error) {
 	g := &Group{Rows: make([]Row, 0, len(mods))}
+	var e encoder
 	for _, mod := range mods {
-		row, err := newRow(mod)
+		row, err := e.row(mod)
 		if err != nil {
 			return nil, err
 		}
 		g.Rows = append(g.Rows, row)
 	}
-	byKey := func(a, b Row) int { return strings.Compare(a.Key, b.Key) }
-	if !slices.IsSortedFunc(g.Rows, byKey) {
-		slices.SortFunc(g.Rows, byKey)
-	}
+	slices.SortFunc(g.Rows, func(a, b Row) int { return a.compare(&b) })
 	for i := 1; i < len(g.Rows); i++ {
-		if g.Rows[i].Key == g.Rows[i-1].Key {
+		if g.Rows[i].compare(&g.Rows[i-1]) == 0 {
 			return nil, fmt.Errorf("two flows with one match: %s and %s", g.Rows[i-1].Mod, g.Rows[i].Mod)
 		}
 	}
@@ -182,7 +196,7 @@ func union(from, to *Group) *Group {
 	return all
 }
 
-// diffRows walks two groups in step and calls visit for each key of either.
+// diffRows walks two groups in step and calls visit for each place of either.
 func diffRows(from, to *Group, visit func(was, want *Row)) {
 	var a, b []Row
 	if from != nil {
@@ -191,18 +205,24 @@ func diffRows(from, to *Group, visit func(was, want *Row)) {
 	if to != nil {
 		b = to.Rows
 	}
-	for len(a) > 0 || len(b) > 0 {
-		switch {
-		case len(b) == 0 || len(a) > 0 && a[0].Key < b[0].Key:
+	for len(a) > 0 && len(b) > 0 {
+		switch c := a[0].compare(&b[0]); {
+		case c < 0:
 			visit(&a[0], nil)
 			a = a[1:]
-		case len(a) == 0 || b[0].Key < a[0].Key:
+		case c > 0:
 			visit(nil, &b[0])
 			b = b[1:]
 		default:
 			visit(&a[0], &b[0])
 			a, b = a[1:], b[1:]
 		}
+	}
+	for i := range a {
+		visit(&a[i], nil)
+	}
+	for i := range b {
+		visit(nil, &b[i])
 	}
 }
 

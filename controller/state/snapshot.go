@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"net/netip"
-	"reflect"
 	"slices"
 	"time"
 
@@ -37,6 +36,12 @@ type Service struct {
 	PoolID    uint16
 }
 
+// Equal says whether two services are the same.
+func (s *Service) Equal(o *Service) bool {
+	return s.Name == o.Name && s.Pool == o.Pool && s.PoolID == o.PoolID &&
+		slices.Equal(s.Addresses, o.Addresses) && slices.Equal(s.Ports, o.Ports)
+}
+
 // Pool is a set of members behind a slot table.
 type Pool struct {
 	Name    string
@@ -55,6 +60,14 @@ type Pool struct {
 	Digest string // of Table; "" without one
 	// Problem says why there is no table although members are active.
 	Problem string
+}
+
+// Equal says whether two pools are the same. Tables are never changed, so equal
+// ones of the same state are one.
+func (p *Pool) Equal(o *Pool) bool {
+	return p.Name == o.Name && p.ID == o.ID && p.Slots == o.Slots && p.Layout == o.Layout && p.Mode == o.Mode &&
+		p.Check == o.Check && p.Active == o.Active && p.Settled == o.Settled && p.Table == o.Table &&
+		p.Digest == o.Digest && p.Problem == o.Problem && slices.Equal(p.Members, o.Members)
 }
 
 // Member returns the pool's member with that key, or nil. A name is no key: a
@@ -135,13 +148,21 @@ func (s *State) Snapshot() *Snapshot {
 		}
 		snap.Services = append(snap.Services, service)
 	}
-	if s.last != nil && reflect.DeepEqual(s.last, snap) {
+	if s.last != nil && s.last.equal(snap) {
 		return s.last
 	}
 	s.revision++
 	snap.Revision = s.revision
 	s.last = snap
 	return snap
+}
+
+// equal says whether two pictures are the same but for Revision.
+func (s *Snapshot) equal(o *Snapshot) bool {
+	return s.Bridge == o.Bridge && s.MAC == o.MAC && s.Zone == o.Zone && s.Drop == o.Drop &&
+		slices.Equal(s.Gateways, o.Gateways) && slices.Equal(s.Ports, o.Ports) &&
+		slices.EqualFunc(s.Services, o.Services, func(a, b Service) bool { return a.Equal(&b) }) &&
+		slices.EqualFunc(s.Pools, o.Pools, func(a, b Pool) bool { return a.Equal(&b) })
 }
 
 func (s *State) poolSnapshot(c *config.Pool) Pool {
