@@ -83,10 +83,7 @@ func BenchmarkV2Failure(b *testing.B) {
 			b.Run(fmt.Sprintf("repair/M=%d/N=%d", slots, n), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					for slot, o := range layout.base.Owner {
-						table.Owner[slot] = layout.member[o]
-					}
-					layout.repairer.repair(table.Owner, 0)
+					layout.repairer.repair(table.Owner, layout.base.Owner, layout.member, 0)
 				}
 			})
 		}

@@ -24,6 +24,7 @@ type market struct {
 	turn []uint32
 
 	free    []uint16 // slots for sale, if they are few
+	ranks   []uint32 // of those, for the member that searches
 	waiting []uint16 // members who want more slots
 
 	weighted bool     // whether the weights of those differ
@@ -58,54 +59,64 @@ func (m *market) enter(pool uint16, slots int, members []Member) {
 // clear assigns the slots of owner that have no owner to the members who want
 // some. If there are more wants than slots, the dearest pairs go without.
 func (m *market) clear(owner []uint16) {
-	m.open(owner)
+	m.owner = owner
 	m.waiting = m.waiting[:0]
 	m.weighted = false
 	for i, want := range m.want {
-		if want <= 0 {
-			continue
+		if want > 0 {
+			m.bidders[i].next = 0
+			m.waiting = append(m.waiting, uint16(i))
+			m.weighted = m.weighted || m.bidders[i].weight != m.bidders[m.waiting[0]].weight
 		}
-		m.bidders[i].next = 0
-		m.waiting = append(m.waiting, uint16(i))
-		m.weighted = m.weighted || m.bidders[i].weight != m.bidders[m.waiting[0]].weight
+	}
+	if len(m.waiting) == 0 {
+		return
 	}
 	if m.weighted && m.slots != len(owner) {
 		m.slots = len(owner)
 		m.arrivals = arrivals(m.arrivals[:0], m.slots)
 	}
+	proceed := m.walk
+	if m.open() {
+		proceed = m.search
+	}
 	for len(m.waiting) > 0 {
 		last := len(m.waiting) - 1
 		i := m.waiting[last]
 		m.waiting = m.waiting[:last]
-		if m.few(len(m.free)) {
-			m.search(i)
-		} else {
-			m.walk(i)
-		}
+		proceed(i)
 	}
 }
 
-// few reports whether n slots for sale are better asked for their ranks than
-// found by walking, which passes M/n slots for each one that is for sale.
-func (m *market) few(n int) bool { return n*n <= len(m.owner)/2 }
-
-// open puts the slots without an owner up for sale.
-func (m *market) open(owner []uint16) {
-	m.owner = owner
-	m.free = m.free[:0]
-	if cap(m.turn) < len(owner) {
-		m.turn = make([]uint32, len(owner))
+// open puts the slots without an owner up for sale. It reports whether they
+// are so few that it is better to ask each of them for its rank than to walk,
+// which passes M/n slots to find one of n.
+func (m *market) open() (few bool) {
+	slots := len(m.owner)
+	if cap(m.turn) < slots {
+		m.turn = make([]uint32, slots)
 	}
-	m.turn = m.turn[:len(owner)]
-	for slot, o := range owner {
-		m.turn[slot] = 0
-		if o == NoOwner {
-			m.turn[slot] = anyone
-			if m.few(len(m.free)) {
-				m.free = append(m.free, uint16(slot))
+	m.turn = m.turn[:slots]
+	m.free = m.free[:0]
+	for slot, o := range m.owner {
+		if o != NoOwner {
+			continue
+		}
+		m.free = append(m.free, uint16(slot))
+		if 2*len(m.free)*len(m.free) > slots {
+			for slot, o := range m.owner {
+				m.turn[slot] = 0
+				if o == NoOwner {
+					m.turn[slot] = anyone
+				}
 			}
+			return false
 		}
 	}
+	for _, slot := range m.free {
+		m.turn[slot] = anyone // nobody looks at the turns of other slots
+	}
+	return true
 }
 
 // walk lets a member visit slots until it wants no more or has seen all.
@@ -137,17 +148,22 @@ func (m *market) walk(i uint16) {
 func (m *market) search(i uint16) {
 	b := &m.bidders[i]
 	order := b.order.invert()
+	m.ranks = m.ranks[:0]
+	for _, slot := range m.free {
+		m.ranks = append(m.ranks, order.rank(uint32(slot), m.bits))
+	}
 	for m.want[i] > 0 {
-		slot, best := uint32(0), uint32(anyone)
-		for _, s := range m.free {
-			if rank := order.rank(uint32(s), m.bits); rank >= b.next && rank < best {
-				slot, best = uint32(s), rank
+		nearest, next := -1, uint32(anyone)
+		for k, rank := range m.ranks {
+			if rank >= b.next && rank < next {
+				nearest, next = k, rank
 			}
 		}
-		if best == anyone {
+		if nearest < 0 {
 			return
 		}
-		b.next = best + 1
+		b.next = next + 1
+		slot := uint32(m.free[nearest])
 		if m.turn[slot] == anyone || m.bump(b, b.next, slot) {
 			m.owner[slot] = i
 			m.turn[slot] = b.next

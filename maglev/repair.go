@@ -18,21 +18,33 @@ func (r *repairer) begin(in Input, members []Member) {
 	r.quota = r.seats.divide(r.quota[:0], in.Slots, r.market.bidders)
 }
 
-// repair starts from owner, which holds for each slot the member that has it
-// so far, or NoOwner. Each member keeps its slots up to its quota and gives up
-// those that come last in its permutation; the market assigns these and the
-// free ones to the members that lack slots. So the number of moves is the
-// least that the quotas allow.
+// repair fills owner, the table under construction, starting from the table
+// from: slot s was the old member's whose number is from[s mod len(from)], and
+// member says which of the members that is now, if any. Each member keeps its
+// slots up to its quota and gives up those that come last in its permutation;
+// the market assigns these and the free ones to the members that lack slots.
+// So the number of moves is the least that the quotas allow.
 //
 // With slack above 0, each member may end up with that many slots more or
 // less than its quota, though with one at least. The market then first brings
 // everybody up to the least, and lets the arrival times decide about the rest,
 // which spares moves when several members are away.
-func (r *repairer) repair(owner []uint16, slack int32) {
+func (r *repairer) repair(owner, from, member []uint16, slack int32) {
 	m := &r.market
-	r.wants(owner)
-	for _, want := range m.want {
-		if want < 0 {
+	m.want = append(m.want[:0], r.quota...)
+	want, mask := m.want, len(from)-1
+	for slot := range owner {
+		o := from[slot&mask]
+		if o != NoOwner {
+			o = member[o]
+		}
+		owner[slot] = o
+		if o != NoOwner {
+			want[o]--
+		}
+	}
+	for _, w := range want {
+		if w < 0 {
 			r.release(owner)
 			break
 		}
@@ -40,31 +52,29 @@ func (r *repairer) repair(owner []uint16, slack int32) {
 	if slack > 0 {
 		for i, quota := range r.quota {
 			least := min(quota, max(1, quota-slack))
-			m.want[i] -= quota - least
+			want[i] -= quota - least
 		}
 	}
 	m.clear(owner)
 	if slack > 0 {
-		r.wants(owner)
-		for i, quota := range r.quota {
-			if quota > 0 {
-				m.want[i] += slack
-			}
-		}
+		r.allow(owner, slack)
 		m.clear(owner)
 	}
 }
 
-// wants sets what the members lack of their quotas, less than 0 if they have
-// more.
-func (r *repairer) wants(owner []uint16) {
-	want := append(r.market.want[:0], r.quota...)
-	for _, o := range owner {
-		if o != NoOwner {
-			want[o]--
+// allow lets every member have slack slots more than its quota.
+func (r *repairer) allow(owner []uint16, slack int32) {
+	for i, quota := range r.quota {
+		r.market.want[i] = 0
+		if quota > 0 {
+			r.market.want[i] = quota + slack
 		}
 	}
-	r.market.want = want
+	for _, o := range owner {
+		if o != NoOwner {
+			r.market.want[o]--
+		}
+	}
 }
 
 // release frees the slots that members have beyond their quotas.

@@ -31,17 +31,10 @@ func (l *sticky) Build(in Input, t *Table) error {
 	if err != nil {
 		return err
 	}
-	member := match(l.v2.member[:0], l.before.Members, members)
-	l.v2.member = member
+	l.v2.member = match(l.v2.member[:0], l.before.Members, members)
+	l.v2.repairer.begin(in, members)
 	// A table with another number of slots is read as Compare reads it: by
 	// where the connections of a slot went.
-	mask := l.before.Slots() - 1
-	for slot := range t.Owner {
-		if o := l.before.Owner[slot&mask]; o != NoOwner {
-			t.Owner[slot] = member[o]
-		}
-	}
-	l.v2.repairer.begin(in, members)
-	l.v2.repairer.repair(t.Owner, 0)
+	l.v2.repairer.repair(t.Owner, l.before.Owner, l.v2.member, 0)
 	return nil
 }

@@ -46,11 +46,8 @@ func (l *v2) Build(in Input, t *Table) error {
 		return err
 	}
 	l.member = match(l.member[:0], l.base.Members, members)
-	for slot, o := range l.base.Owner {
-		t.Owner[slot] = l.member[o]
-	}
 	l.repairer.begin(in, members)
-	l.repairer.repair(t.Owner, int32(in.Slack))
+	l.repairer.repair(t.Owner, l.base.Owner, l.member, int32(in.Slack))
 	return nil
 }
 
@@ -72,7 +69,7 @@ func (l *v2) buildBase(in Input, members []Member) error {
 		return fmt.Errorf("anchor: %w", err)
 	}
 	l.repairer.begin(in, anchor)
-	l.repairer.repair(l.base.Owner, 0)
+	l.repairer.repair(l.base.Owner, l.base.Owner, nil, 0)
 	return nil
 }
 
