@@ -181,7 +181,7 @@ func Run(o Options) ([]Result, error) {
 		}
 	}
 	for i := range o.Pools {
-		members := o.pool(uint64(i))
+		members := o.Pool(uint64(i))
 		bounds := make(map[Event]int)
 		for _, event := range o.Events {
 			exact.event, exact.bound, exact.collateral = event, 0, exact.collateral[:0]
@@ -203,13 +203,39 @@ func Run(o Options) ([]Result, error) {
 	return results, nil
 }
 
+// Example returns the tables of one layout before and after the first step of
+// one event in the first pool, for a drawing.
+func Example(o Options, layout string, event Event) (before, after *maglev.Table, err error) {
+	o.Layouts, o.Events, o.Pools = []string{layout}, []Event{event}, 1
+	if err := o.check(); err != nil {
+		return nil, nil, err
+	}
+	t, err := newTrial(layout, event, &o)
+	if err != nil {
+		return nil, nil, err
+	}
+	members := o.Pool(0)
+	in := t.input(0, members)
+	if !t.build(in, &t.before) {
+		return nil, nil, t.err
+	}
+	for in.Members = range t.steps(o.random(0, 1), members) {
+		break
+	}
+	in.Previous = &t.before
+	if !t.build(in, &t.after) {
+		return nil, nil, t.err
+	}
+	return &t.before, &t.after, nil
+}
+
 // random returns a source of numbers for one purpose and pool.
 func (o *Options) random(pool uint64, purpose uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(o.Seed, pool<<8|purpose))
 }
 
-// pool returns the members of a random pool.
-func (o *Options) pool(i uint64) []maglev.Member {
+// Pool returns the members of the i-th random pool.
+func (o *Options) Pool(i uint64) []maglev.Member {
 	rng := o.random(i, 0)
 	taken := make(map[string]bool, o.Members)
 	members := make([]maglev.Member, o.Members)

@@ -123,3 +123,23 @@ func TestSpread(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+func TestExample(t *testing.T) {
+	o := options()
+	for _, event := range Events() {
+		before, after, err := Example(o, "v2", event)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := maglev.Compare(before, after); c.Moved == 0 || c.Moved != c.LowerBound {
+			t.Errorf("%s: %d moved, lower bound %d", event, c.Moved, c.LowerBound)
+		}
+	}
+	if _, _, err := Example(o, "v9", Leave); err == nil {
+		t.Error("an unknown layout is accepted")
+	}
+	o.MinWeight, o.MaxWeight = 300, 300
+	if _, _, err := Example(o, "chash", Leave); err == nil {
+		t.Error("weights that chash refuses are accepted")
+	}
+}

@@ -57,7 +57,23 @@ const (
 
 	neededMark     = "#222222"
 	collateralMark = "#d00000"
+	frame          = `fill="none" stroke="` + collateralMark + `" stroke-width="2"`
 )
+
+// path is the outline of many rectangles.
+type path struct {
+	bytes.Buffer
+}
+
+func (p *path) rect(x, y, width, height int) {
+	fmt.Fprintf(p, "M%d %dh%dv%dh-%dz", x, y, width, height, width)
+}
+
+func (d *drawing) path(class, style string, p path) {
+	if p.Len() > 0 {
+		fmt.Fprintf(d, `<path class="%s" %s d="%s"/>`+"\n", class, style, p.String())
+	}
+}
 
 // DrawSlots draws a pool's slots before and after a change, one cell a slot and
 // one colour a member. Slots that moved are marked in the second picture: with
@@ -85,28 +101,10 @@ func DrawSlots(title string, before, after *maglev.Table) ([]byte, error) {
 	d.text(margin, 24, "start", ` font-size="15"`+bold, title)
 	d.text(margin, 44, "start", faint, fmt.Sprintf("%d of %d slots moved: %d needed, %d collateral; lower bound %d",
 		change.Moved, slots, change.Needed, change.Collateral, change.LowerBound))
-	panel := func(left int, table *maglev.Table) {
-		for row := range rows {
-			first := row * columns
-			for from := 0; from < columns; {
-				// One rectangle for neighbours of the same owner.
-				key := table.Key(first + from)
-				to := from + 1
-				for to < columns && table.Key(first+to) == key {
-					to++
-				}
-				fill := "#eeeeee"
-				if key != "" {
-					fill = colour(members[key])
-				}
-				d.rect(left+from*cell, top+row*cell, (to-from)*cell, cell, fill)
-				from = to
-			}
-		}
-	}
-	panel(margin, before)
+	d.panel(margin, top, columns, cell, before, members)
 	second := 2*margin + columns*cell
-	panel(second, after)
+	d.panel(second, top, columns, cell, after, members)
+	var needed, collateral path
 	for slot := range slots {
 		from, to := before.Key(slot), after.Key(slot)
 		if from == to {
@@ -114,15 +112,44 @@ func DrawSlots(title string, before, after *maglev.Table) ([]byte, error) {
 		}
 		x, y := second+slot%columns*cell, top+slot/columns*cell
 		if from == "" || to == "" || change.Members[members[from]].Changed || change.Members[members[to]].Changed {
-			fmt.Fprintf(&d, `<circle cx="%.1f" cy="%.1f" r="%.1f" fill="%s"/>`+"\n",
-				float64(x)+float64(cell)/2, float64(y)+float64(cell)/2, float64(cell)/6, neededMark)
+			dot := max(1, cell/4)
+			needed.rect(x+(cell-dot)/2, y+(cell-dot)/2, dot, dot)
 		} else {
-			fmt.Fprintf(&d, `<rect x="%d" y="%d" width="%d" height="%d" fill="none" stroke="%s" stroke-width="2"/>`+"\n",
-				x+1, y+1, max(1, cell-2), max(1, cell-2), collateralMark)
+			collateral.rect(x+1, y+1, max(1, cell-2), max(1, cell-2))
 		}
 	}
+	d.path("needed", `fill="`+neededMark+`"`, needed)
+	d.path("collateral", frame, collateral)
 	d.legend(second+columns*cell+margin, top, change.Members)
 	return d.end(), nil
+}
+
+// panel draws a table as a grid, one path a member.
+func (d *drawing) panel(left, top, columns, cell int, table *maglev.Table, members map[string]int) {
+	cells := make([]path, len(members)+1) // the last one for slots without an owner
+	for first := 0; first < table.Slots(); first += columns {
+		for from := 0; from < columns; {
+			// One rectangle for neighbours of the same owner.
+			key := table.Key(first + from)
+			to := from + 1
+			for to < columns && table.Key(first+to) == key {
+				to++
+			}
+			i, owned := members[key]
+			if !owned {
+				i = len(members)
+			}
+			cells[i].rect(left+from*cell, top+first/columns*cell, (to-from)*cell, cell)
+			from = to
+		}
+	}
+	for i, p := range cells {
+		fill := "#eeeeee"
+		if i < len(members) {
+			fill = colour(i)
+		}
+		d.path("member", `fill="`+fill+`"`, p)
+	}
 }
 
 const (
@@ -138,9 +165,9 @@ func (d *drawing) legend(x, y int, members []maglev.MemberChange) {
 		d.text(x+20, y+11, "start", "", s)
 		y += legendLine
 	}
-	fmt.Fprintf(d, `<circle cx="%d" cy="%d" r="2.5" fill="%s"/>`+"\n", x+6, y+6, neededMark)
+	d.rect(x+5, y+5, 3, 3, neededMark)
 	line("moved, needed")
-	fmt.Fprintf(d, `<rect x="%d" y="%d" width="10" height="10" fill="none" stroke="%s" stroke-width="2"/>`+"\n", x+1, y+1, collateralMark)
+	fmt.Fprintf(d, `<rect x="%d" y="%d" width="10" height="10" %s/>`+"\n", x+1, y+1, frame)
 	line("moved, collateral")
 	for i, m := range members {
 		if i == maxLegend {

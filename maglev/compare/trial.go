@@ -40,7 +40,7 @@ func (t *trial) run(pool uint64, members []maglev.Member) {
 	if t.err != nil {
 		return
 	}
-	in := maglev.Input{Pool: uint16(1 + pool%65535), Slots: t.Slots, Members: members, Anchor: members, Slack: t.Slack}
+	in := t.input(pool, members)
 	if !t.build(in, &t.before) {
 		return
 	}
@@ -58,6 +58,11 @@ func (t *trial) run(pool uint64, members []maglev.Member) {
 		t.collateral = append(t.collateral, c.Collateral)
 		t.before, t.after = t.after, t.before
 	}
+}
+
+// input is what a layout gets before anything has happened.
+func (t *trial) input(pool uint64, members []maglev.Member) maglev.Input {
+	return maglev.Input{Pool: uint16(1 + pool%65535), Slots: t.Slots, Members: members, Anchor: members, Slack: t.Slack}
 }
 
 // steps yields the members after each step of the event.
