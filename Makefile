@@ -43,9 +43,11 @@ test-unit: ## runs unit tests and fuzz seeds, with the race detector
 test-integration: ## runs the tests on a private and on a containerised Open vSwitch
 	BRLB_LAB_REQUIRED=1 go test -count=1 -p=1 -timeout=30m $(AS_ROOT) ./integration/...
 
+# The layout, and then in turn brlb, raw octets and ovs-ofctl on a private switch.
 .PHONY: bench
-bench: ## runs the benchmarks
-	go test -run='^$$' -bench=. -benchmem -p=1 -timeout=30m $(AS_ROOT) ./...
+bench: install ## measures layout, table and change of one member, beside ovs-ofctl
+	go test -run='^$$' -bench='V1/M=1024/N=4/' -benchmem ./maglev
+	go test -run='^$$' -bench=. -benchtime=200x -timeout=30m $(AS_ROOT) ./integration
 
 .PHONY: lint
 lint: ## checks format and code

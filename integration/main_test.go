@@ -77,7 +77,7 @@ func onUserspace(t *testing.T, scenario func(t *testing.T, s *stand.Stand)) {
 
 // build builds a stand without starting brlb. The test is skipped where the
 // machine cannot run it; in CI it fails.
-func build(t *testing.T, options stand.Options) *stand.Stand {
+func build(t testing.TB, options stand.Options) *stand.Stand {
 	t.Helper()
 	options.Brlb = brlb
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -102,7 +102,7 @@ func build(t *testing.T, options stand.Options) *stand.Stand {
 }
 
 // start builds a stand, starts brlb and waits until all members are active.
-func start(t *testing.T, options stand.Options) *stand.Stand {
+func start(t testing.TB, options stand.Options) *stand.Stand {
 	t.Helper()
 	s := build(t, options)
 	must(t, s.Start())
@@ -110,7 +110,7 @@ func start(t *testing.T, options stand.Options) *stand.Stand {
 	return s
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -121,7 +121,7 @@ func must(t *testing.T, err error) {
 // however slow the machine is.
 const patience = 60 * time.Second
 
-func await(t *testing.T, s *stand.Stand, what string, condition func(*api.Status) bool) *api.Status {
+func await(t testing.TB, s *stand.Stand, what string, condition func(*api.Status) bool) *api.Status {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -144,7 +144,7 @@ func eventually(t *testing.T, what string, condition func() bool) {
 }
 
 // checkLog fails a test in which brlb raced or panicked.
-func checkLog(t *testing.T, path string) {
+func checkLog(t testing.TB, path string) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return
