@@ -204,22 +204,17 @@ func (c *Client) setConditions(ctx context.Context, r *Replica, table string, wh
 	c.mu.Lock()
 	m := &r.monitor
 	s, id := m.session, m.id
-	if s != nil {
-		schema := s.schema.Load()
-		t, err := schema.table(table)
-		for i := 0; err == nil && i < len(where); i++ {
-			err = where[i].check(schema, t)
-		}
-		if err != nil {
-			c.mu.Unlock()
-			return fmt.Errorf("ovsdb: conditions of table %s: %w", table, err)
-		}
-	}
 	changed := maps.Clone(m.where)
 	if changed == nil {
 		changed = make(map[string][]Condition)
 	}
 	changed[table] = slices.Clone(where)
+	if s != nil {
+		if _, err := newContents(s.schema.Load(), &r.spec, changed); err != nil {
+			c.mu.Unlock()
+			return err
+		}
+	}
 	// The position is that of the old conditions.
 	m.where, m.lastTxn = changed, UUID{}
 	c.mu.Unlock()

@@ -23,7 +23,8 @@ type TableSpec struct {
 	// OptionalColumns are left out where the server's schema lacks them.
 	OptionalColumns []string
 	// Where selects the rows for which any of the conditions holds. Empty means
-	// all rows.
+	// all rows. The columns must be among those above: ovsdb-server 3.1 crashes
+	// when rows change that are selected by a column that is not monitored.
 	Where []Condition
 	// Indexes are sets of columns for which [Snapshot.Find] is fast. Rows may
 	// share the values; the columns must be among those above.
@@ -81,6 +82,9 @@ func newContents(s *Schema, spec *MonitorSpec, where map[string][]Condition) (*c
 		for _, cond := range tc.where {
 			if err := cond.check(s, t); err != nil {
 				return nil, fmt.Errorf("ovsdb: monitor of table %s: %w", ts.Table, err)
+			}
+			if _, ok := lay.index[cond.Column]; !ok {
+				return nil, fmt.Errorf("ovsdb: monitor of table %s: there is a condition on column %s, which is not monitored; add it to the columns", ts.Table, cond.Column)
 			}
 		}
 		c.byName[ts.Table] = len(c.tables)
