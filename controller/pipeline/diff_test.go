@@ -329,7 +329,7 @@ func TestOnlyChangedRowsAreSent(t *testing.T) {
 	}
 	// Beyond the slots: a reused port must not lead to be2 any more.
 	number := after.Pool("web").Member("10.30.0.12:8080").Number
-	want := fmt.Sprintf("DEL_STRICT table:2 priority=400,ct_state=+est+trk,ct_mark=%#x,tcp,tcp_flags=+syn-ack cookie:0xb71b000000000000/0xffff000000000000 actions=drop", Mark(1, number))
+	want := fmt.Sprintf("DEL_STRICT table:2 priority=400,ct_state=-inv+trk,ct_mark=%#x,tcp,tcp_flags=+syn-ack cookie:0xb71b000000000000/0xffff000000000000 actions=drop", Mark(1, number))
 	if len(others) != 1 || others[0] != want {
 		t.Errorf("got  %q\nwant %q", others, want)
 	}

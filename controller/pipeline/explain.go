@@ -60,7 +60,7 @@ func Explain(s *state.Snapshot, f *openflow.FlowMod) string {
 func memberRow(table uint8) string {
 	switch table {
 	case TableVIP:
-		return "may be reused by a client's port"
+		return "may get a SYN again: sent twice, or from a port used before"
 	case TableMember:
 		return "gets a new connection: NAT, remember the way back"
 	}
@@ -78,7 +78,7 @@ func baseRow(f *openflow.FlowMod) string {
 	case f.Table == TableOwn:
 		return "answers in the switch"
 	case f.Table == TableVIP && f.Priority == prioStale:
-		return "a new connection on an old entry of a member that is not active: flush it, try again"
+		return "a SYN on an entry of a member that is not active: flush it, try again"
 	case f.Table == TableVIP && f.Priority == prioStuck:
 		return "the same, but its entry could not be flushed: dropped"
 	case f.Table == TableVIP && f.Priority == prioKnown:

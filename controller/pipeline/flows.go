@@ -112,12 +112,13 @@ func (fr frame) baseFlows(drop bool) []*openflow.FlowMod {
 		row(TableOwn, prioRow, openflow.Match{isARP}, apply(arpAnswer(fr.mac)...)),
 		row(TableOwn, prioRow, openflow.Match{isIPv4, isICMP, openflow.ICMPv4Type.Exact(icmpEchoRequest)}, apply(echoAnswer(fr.mac)...)),
 
-		// A SYN on an entry whose member is not active: the entry must go before
-		// the client can be given another member. If it has not gone, the packet
-		// ends here.
-		row(TableVIP, prioStale, openflow.Match{ctState(ctTracked|ctEst, 0), openflow.Reg3.Exact(0), isIPv4, isTCP, isSYN}, apply(toController())),
-		row(TableVIP, prioStuck, openflow.Match{ctState(ctTracked|ctEst, 0), isIPv4, isTCP, isSYN}),
-		row(TableVIP, prioKnown, openflow.Match{ctState(ctTracked|ctEst, ctReply), isIPv4}, known, openflow.GotoTable(TableToMember)),
+		// A SYN on an entry whose member is not active, be it of a connection that
+		// has ended or of one that was never answered: the entry must go before the
+		// client can be given another member. If it has not gone, the packet ends
+		// here.
+		row(TableVIP, prioStale, openflow.Match{ctState(ctTracked, ctInvalid), openflow.Reg3.Exact(0), isIPv4, isTCP, isSYN}, apply(toController())),
+		row(TableVIP, prioStuck, openflow.Match{ctState(ctTracked, ctInvalid), isIPv4, isTCP, isSYN}),
+		row(TableVIP, prioKnown, openflow.Match{ctState(ctTracked, ctReply|ctInvalid), isIPv4}, known, openflow.GotoTable(TableToMember)),
 		// A packet that was sent again and is still invalid ends here.
 		row(TableVIP, prioInvalid, openflow.Match{ctState(ctTracked|ctInvalid, 0), openflow.Reg3.Exact(0), isIPv4, isTCP, isSYN}, apply(toController())),
 		row(TableVIP, prioFloor, nil),
@@ -247,7 +248,7 @@ func (fr frame) memberFlows(m *state.Member, pool uint16) []*openflow.FlowMod {
 	var flows []*openflow.FlowMod
 	if m.Active {
 		flows = append(flows, flow(cookie, TableVIP, prioReused,
-			openflow.Match{ctState(ctTracked|ctEst, 0), openflow.CTMark.Exact(uint64(Mark(pool, m.Number))), isIPv4, isTCP, isSYN},
+			openflow.Match{ctState(ctTracked, ctInvalid), openflow.CTMark.Exact(uint64(Mark(pool, m.Number))), isIPv4, isTCP, isSYN},
 			apply(move(markMember, openflow.Reg2.Range(0, 15))), openflow.GotoTable(TableToMember)))
 	}
 	flows = append(flows,

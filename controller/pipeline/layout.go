@@ -50,13 +50,16 @@ const (
 	prioRow   = 100 // rows of own tables
 	prioFloor = 0   // what remains: dropped, counted
 
-	prioReused   = 400 // table 2: SYN on an entry of an active member
-	prioStale    = 300 // table 2: SYN on an entry of any other member
-	prioStuck    = 290 // table 2: the same, sent again in vain
-	prioKnown    = 200 // table 2: established
-	prioNew      = 150 // table 2: new
-	prioInvalid  = 120 // table 2: SYN that conntrack calls invalid
-	prioUnbroken = 50  // table 3: addressed to us, without an entry
+	// Table 2, after ct(nat): what still has the VIP as destination is new; all
+	// else has been translated by an entry.
+	prioNew     = 450
+	prioReused  = 400 // SYN on an entry of an active member
+	prioStale   = 300 // SYN on an entry of any other member
+	prioStuck   = 290 // the same, sent again in vain
+	prioKnown   = 200 // any other packet with an entry
+	prioInvalid = 120 // SYN that conntrack calls invalid
+
+	prioUnbroken = 50 // table 3: addressed to us, without an entry
 )
 
 // Kind says what a flow is for. It stands in the flow's cookie.

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"regexp"
 	"strings"
 	"testing"
@@ -199,5 +200,80 @@ func TestLiveNewConnections(t *testing.T) {
 	}
 	if len(seen) != 3 {
 		t.Errorf("connections landed on %v only", seen)
+	}
+}
+
+// Packets through the switch's own connection tracker.
+func TestLiveConnections(t *testing.T) {
+	r := startReal(t)
+	s := serving(t, small)
+	snap := s.Snapshot()
+	r.hold(t, snap)
+	if err := r.session.Send(context.Background(), &openflow.SetConfig{SwitchConfig: openflow.SwitchConfig{MissSendLen: openflow.MaxLenAll}}); err != nil {
+		t.Fatal(err)
+	}
+	r.ovs.Appctl("dpctl/ct-disable-tcp-seq-chk") // the segments below have no numbers
+	src, vip := addrPort("10.20.0.10:40000"), addrPort("10.20.0.100:80")
+	_, slot := Slot(snap.Pool("web"), src, vip)
+	owner := snap.Pool("web").Owner(slot)
+	send := func(port int, src, dst netip.AddrPort, flags string) {
+		r.ovs.Appctl("netdev-dummy/receive", fmt.Sprintf("p%d", port), fmt.Sprintf(
+			"in_port(%d),eth(src=02:00:00:00:00:aa,dst=02:00:5e:00:01:02),eth_type(0x0800),ipv4(src=%s,dst=%s,proto=6,tos=0,ttl=64,frag=no),tcp(src=%d,dst=%d),tcp_flags(%s)",
+			port, src.Addr(), dst.Addr(), src.Port(), dst.Port(), flags))
+	}
+	reached := func(step string, table uint8, cookie uint64, want uint64) {
+		t.Helper()
+		r.ovs.Appctl("revalidator/wait") // counters of cached flows come late
+		selector := openflow.AllFlows()
+		selector.Table, selector.Cookie, selector.CookieMask = table, cookie, ^uint64(0)
+		flows, err := r.session.Flows(context.Background(), openflow.FlowStatsRequest(selector))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got uint64
+		for _, f := range flows {
+			got += f.PacketCount
+		}
+		if got != want {
+			t.Errorf("%s: %d packets have come to table %d, want %d", step, got, table, want)
+		}
+	}
+	toMember := Cookie(KindMember, 1, uint32(owner.Number))
+
+	send(1, src, vip, "syn")
+	reached("SYN", TableToMember, toMember, 1)
+	send(1, src, vip, "syn")
+	reached("SYN again, before the answer", TableToMember, toMember, 2)
+	send(2, owner.Address, src, "syn|ack")
+	reached("SYN and ACK", TableToClient, Cookie(KindBase, 0, 0), 1)
+	send(1, src, vip, "syn")
+	reached("SYN again, after the answer", TableToMember, toMember, 3)
+	send(1, src, vip, "ack")
+	reached("ACK", TableToMember, toMember, 4)
+
+	// A second connection is never answered, and its member goes down.
+	other := netip.AddrPortFrom(src.Addr(), src.Port())
+	for snap.Pool("web").Owner(slot).Key() != owner.Key() || other == src {
+		other = netip.AddrPortFrom(src.Addr(), other.Port()+1)
+		_, slot = Slot(snap.Pool("web"), other, vip)
+	}
+	send(1, other, vip, "syn")
+	reached("SYN of the second", TableToMember, toMember, 5)
+	judge(s, state.Down, state.ProbeID{Address: owner.Address, Check: "tcp"})
+	r.hold(t, s.Snapshot())
+	send(1, src, vip, "ack")
+	reached("ACK to a member that is down", TableToMember, toMember, 6)
+	send(1, other, vip, "syn")
+	reached("SYN to a member that is down", TableToMember, toMember, 6)
+	// The controller gets it, with what it needs to put it back on its way.
+	event := <-r.session.Events()
+	in, ok := event.Message.(*openflow.PacketIn)
+	if !ok {
+		t.Fatalf("not a packet-in: %+v", event)
+	}
+	dst, _ := in.Match.Get(openflow.CTNwDst)
+	port, _ := in.Match.Get(openflow.CTTpDst)
+	if in.Table != TableVIP || !IsOwn(in.Cookie) || in.InPort() != 1 || netip.AddrPortFrom(dst.IP(), uint16(port.Uint64())) != vip {
+		t.Errorf("%+v", in)
 	}
 }
