@@ -69,7 +69,7 @@ func (m *CTFlush) appendBody(b []byte) ([]byte, error) {
 }
 
 // appendCTProperty appends a 16-bit property as Open vSwitch does: its padding
-// counts as data.
+// counts as data, unlike that of an 8-bit one.
 func appendCTProperty(b []byte, typ byte, v uint16) []byte {
 	return append(b, 0, typ, 0, 8, byte(v>>8), byte(v), 0, 0)
 }
@@ -90,8 +90,8 @@ func appendCTTuple(b []byte, typ byte, t CTTuple) []byte {
 	}
 	if t.HasICMP {
 		b = appendCTProperty(b, ctTupleICMPID, t.ICMPID)
-		b = append(b, 0, ctTupleICMPType, 0, 8, t.ICMPType, 0, 0, 0)
-		b = append(b, 0, ctTupleICMPCode, 0, 8, t.ICMPCode, 0, 0, 0)
+		b = append(b, 0, ctTupleICMPType, 0, 5, t.ICMPType, 0, 0, 0)
+		b = append(b, 0, ctTupleICMPCode, 0, 5, t.ICMPCode, 0, 0, 0)
 	}
 	binary.BigEndian.PutUint16(b[start+2:], uint16(len(b)-start))
 	return b

@@ -89,7 +89,8 @@ const (
 	PacketInNXT2     PacketInFormat = 2 // PacketIn2
 )
 
-// SetAsync2 is SetAsync with Open vSwitch's own reasons (NXT_SET_ASYNC_CONFIG2).
+// SetAsync2 is SetAsync for versions before 1.4 (NXT_SET_ASYNC_CONFIG2). On a
+// connection of 1.4 Open vSwitch refuses it.
 type SetAsync2 struct{ Properties AsyncProperties }
 
 // Type returns TypeExperimenter.

@@ -100,10 +100,10 @@ func flowText(cookie uint64, table uint8, idle, hard, importance uint16, flags F
 	if hard != 0 {
 		fmt.Fprintf(&s, "hard_timeout=%d, ", hard)
 	}
+	writeFlowFlags(&s, flags)
 	if importance != 0 {
 		fmt.Fprintf(&s, "importance=%d, ", importance)
 	}
-	writeFlowFlags(&s, flags)
 	start := s.Len()
 	writePriorityMatch(&s, priority, m)
 	if s.Len() > start {

@@ -270,8 +270,12 @@ func TestRealSwitchGroupsAndMeters(t *testing.T) {
 	if len(groups) != 2 || len(groups[0].Buckets)+len(groups[1].Buckets) != 3 {
 		t.Errorf("groups %+v", groups)
 	}
+	tables := s.ask(t, &MultipartRequest{Body: TableDescRequest{}})[0].(*MultipartReply).Body.(TableDescReply)
+	if len(tables) < 4 || tables[2].Config&TableEviction != 0 || tables[3].Config&TableEviction == 0 {
+		t.Errorf("tables %+v, want eviction in table 3 alone", tables[:min(4, len(tables))])
+	}
 	for _, body := range []MultipartRequestBody{
-		GroupStatsRequest{GroupAll}, MeterStatsRequest{MeterAll}, MeterConfigRequest{MeterAll}, TableDescRequest{}, QueueDescRequest{PortAny, QueueAll},
+		GroupStatsRequest{GroupAll}, MeterStatsRequest{MeterAll}, MeterConfigRequest{MeterAll}, QueueDescRequest{PortAny, QueueAll},
 	} {
 		if _, raw := s.ask(t, &MultipartRequest{Body: body})[0].(*MultipartReply).Body.(RawMultipart); raw {
 			t.Errorf("%v: not known", body.MultipartType())

@@ -138,13 +138,18 @@ func (p *matchParser) finish() (Match, error) {
 			m = append(m, VLANVID.Masked(vlanPresent, vlanPresent))
 		}
 	}
-	slices.SortStableFunc(m, func(a, b OXM) int { return int(a.Field) - int(b.Field) })
+	sortMatch(m)
 	for i := 1; i < len(m); i++ {
 		if m[i].Field == m[i-1].Field {
 			return nil, textError("match", m[i].Field.String(), "given twice")
 		}
 	}
 	return m, nil
+}
+
+// sortMatch puts the fields in the order in which Open vSwitch writes them.
+func sortMatch(m Match) {
+	slices.SortStableFunc(m, func(a, b OXM) int { return int(a.Field) - int(b.Field) })
 }
 
 // protocol returns the EtherType and IP protocol of the match, 0 if not given.

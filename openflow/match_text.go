@@ -162,7 +162,7 @@ func writeOXM(s *strings.Builder, o OXM) {
 		fmt.Fprintf(s, "dl_type=0x%04x", o.value.lo)
 	case IPv6FLabel:
 		fmt.Fprintf(s, "ipv6_label=0x%05x", o.value.lo)
-		if o.masked {
+		if o.masked && o.mask.lo != 1<<20-1 {
 			fmt.Fprintf(s, "/0x%05x", o.mask.lo)
 		}
 	case CTZone:
@@ -254,6 +254,8 @@ func valueText(f Field, v uint128, masked bool) string {
 		return macFromUint64(v.lo).String()
 	case v.hi != 0:
 		return fmt.Sprintf("%#x%016x", v.hi, v.lo)
+	case masked && info.format == formatDecimal && info.size == 2:
+		return fmt.Sprintf("%#x", v.lo)
 	case v.lo == 0 && !masked, info.format == formatDecimal && !masked:
 		return strconv.FormatUint(v.lo, 10)
 	}
@@ -281,8 +283,7 @@ func writeAddr(s *strings.Builder, o OXM) {
 			return
 		}
 	}
-	s.WriteByte('/')
-	s.WriteString(addrFromValue(o.mask, size).String())
+	s.WriteString("/" + addrText(addrFromValue(o.mask, size), false))
 }
 
 // writeBytes writes a value of variable length in hexadecimal.

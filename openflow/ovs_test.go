@@ -47,9 +47,13 @@ func ofpParse(t testing.TB, messages [][]byte) []string {
 	}
 	out, stderr := ofctl(t, "", "--no-names", "ofp-parse", file)
 	var texts []string
+	nested := false // the next text is that of a message within a message
 	for _, line := range strings.SplitAfter(out, "\n") {
-		if strings.HasPrefix(line, "OFP") || strings.HasPrefix(line, "NX") || strings.HasPrefix(line, "ONF") || strings.HasPrefix(line, "***") {
+		if nested && strings.HasPrefix(line, "OFPT_") {
+			nested = false
+		} else if strings.HasPrefix(line, "OFP") || strings.HasPrefix(line, "NX") || strings.HasPrefix(line, "ONF") || strings.HasPrefix(line, "***") {
 			texts = append(texts, "")
+			nested = strings.HasPrefix(line, "OFPT_BUNDLE_ADD_MESSAGE") && !strings.Contains(line, "***")
 		}
 		if len(texts) > 0 {
 			texts[len(texts)-1] += line
@@ -90,7 +94,7 @@ func captureOfctl(t testing.TB, args ...string) (messages [][]byte, stderr strin
 	for i, a := range args {
 		args[i] = strings.ReplaceAll(a, "SWITCH", "unix:"+socket)
 	}
-	_, stderr = ofctl(t, "", append([]string{"-OOpenFlow14", "--no-names"}, args...)...)
+	_, stderr = ofctl(t, "", append([]string{"-OOpenFlow14", "--no-names", "--timeout=10"}, args...)...)
 	listener.Close()
 	return <-done, stderr
 }

@@ -91,7 +91,7 @@ func (f Field) MaskedBytes(v, mask []byte) OXM {
 // length octet is ignored, and the octets after it (experimenter id, value,
 // mask), at most 255.
 func RawOXM(header uint32, payload []byte) OXM {
-	return OXM{header: header &^ oxmLenMask, masked: header&oxmHasMask != 0, long: string(payload)}
+	return OXM{header: header &^ (oxmLenMask | oxmHasMask), masked: header&oxmHasMask != 0, long: string(payload)}
 }
 
 // Uint64 returns the low 64 bits of the value.

@@ -91,9 +91,9 @@ func (d *decoder) skipPad() {
 	}
 }
 
-// take returns the next n octets, which alias the input.
+// take returns the next n octets, which alias the input; nil for none.
 func (d *decoder) take(n int, what string) []byte {
-	if !d.need(n, what) {
+	if !d.need(n, what) || n == 0 {
 		return nil
 	}
 	v := d.b[d.pos : d.pos+n : d.pos+n]
