@@ -37,8 +37,12 @@ type Bridge struct {
 	// told of: what is told was never true before a bundle that ended earlier.
 	exchange sync.Mutex
 
+	// seat is held by the session that leads, from its inventory to its end.
+	seat sync.Mutex
+
 	mu       sync.Mutex
-	number   uint64 // of the newest session
+	leave    context.CancelCauseFunc // ends the session that has the seat, or waits for it
+	number   uint64                  // of the newest session
 	current  *session.Session
 	wants    wants            // newest wish of the owner
 	counters session.Counters // of past sessions
@@ -78,8 +82,11 @@ func (b *Bridge) Run(ctx context.Context) error {
 	return b.dial(ctx)
 }
 
-// listen serves the connections that the switch makes. A newer connection
-// replaces an older one: the switch has given that one up.
+// maxConnections bounds how many peers may be connected at a time: the switch,
+// and whoever else tries.
+const maxConnections = 8
+
+// listen serves the connections that the switch makes.
 func (b *Bridge) listen(ctx context.Context) error {
 	listener, err := listenSocket(b.opts.Listen)
 	if err != nil {
@@ -88,33 +95,55 @@ func (b *Bridge) listen(ctx context.Context) error {
 	context.AfterFunc(ctx, func() { listener.Close() })
 	var serving sync.WaitGroup
 	defer serving.Wait()
-	stop := func() {}
+	room := make(chan struct{}, maxConnections)
 	for {
 		conn, err := listener.Accept()
 		if ctx.Err() != nil {
-			stop()
 			return ctx.Err()
 		}
 		if err != nil {
 			b.opts.Logger.Warn("accept failed", "listen", b.opts.Listen, "err", err)
 			if !sleep(ctx, time.Second) {
-				stop()
 				return ctx.Err()
 			}
 			continue
 		}
-		stop()
-		serving.Wait()
-		sctx, cancel := context.WithCancel(ctx)
-		stop = cancel
+		select {
+		case room <- struct{}{}:
+		default:
+			conn.Close()
+			b.opts.Emit(Refused{Err: fmt.Errorf("%d peers are connected to %s already; is it open to strangers?", maxConnections, b.opts.Listen)})
+			continue
+		}
 		serving.Go(func() {
-			defer cancel()
-			if err := b.serve(sctx, conn); err != nil && sctx.Err() == nil {
+			defer func() { <-room }()
+			if err := b.serve(ctx, conn); err != nil && ctx.Err() == nil {
 				b.opts.Logger.Warn("OpenFlow session ended", "bridge", b.opts.Bridge, "err", err)
 			}
 		})
 	}
 }
+
+// takeSeat ends the session that leads, if there is one, and lets this one,
+// which leave ends, lead. A switch that connects anew has given the old session
+// up. The caller unlocks the seat.
+func (b *Bridge) takeSeat(ctx context.Context, leave context.CancelCauseFunc) error {
+	b.mu.Lock()
+	last := b.leave
+	b.leave = leave
+	b.mu.Unlock()
+	if last != nil {
+		last(errReplaced)
+	}
+	b.seat.Lock()
+	if ctx.Err() != nil {
+		b.seat.Unlock()
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+var errReplaced = errors.New("a newer connection of the switch has taken its place")
 
 // dial makes connections to the switch, with backoff.
 func (b *Bridge) dial(ctx context.Context) error {

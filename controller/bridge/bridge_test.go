@@ -27,30 +27,60 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // measured by it.
 const patience = 20 * time.Second
 
-// stand is a Bridge that dials an in-memory switch.
+// stand is a Bridge with an in-memory switch.
 type stand struct {
 	sw     *oftest.Switch
 	bridge *Bridge
 	events chan Event
+	socket string
 }
 
-func newStand(t *testing.T) *stand {
+func newSwitch(t *testing.T, service bool) *oftest.Switch {
+	sw := oftest.NewSwitch(oftest.SwitchOptions{Service: service, Ports: []openflow.Port{
+		oftest.NewPort(openflow.PortLocal, "br0"), oftest.NewPort(1, "p1"), oftest.NewPort(2, "p2"),
+	}})
+	t.Cleanup(sw.Close)
+	return sw
+}
+
+// socketPath is short: unix sockets have few octets for it.
+func socketPath(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "br") // a short name: unix sockets have few octets for it
+	dir, err := os.MkdirTemp("", "br")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	socket := filepath.Join(dir, "s")
-	listener, err := net.Listen("unix", socket)
+	return filepath.Join(dir, "s")
+}
+
+// run starts a Bridge for the length of the test.
+func (st *stand) run(t *testing.T, opts Options) {
+	st.events = make(chan Event, 100)
+	opts.Bridge, opts.Refresh, opts.Logger = "br0", time.Hour, slog.New(slog.DiscardHandler)
+	opts.Emit = func(e Event) { st.events <- e }
+	st.bridge = New(opts)
+	ctx, cancel := context.WithCancel(context.Background())
+	ran := make(chan struct{})
+	go func() {
+		defer close(ran)
+		if err := st.bridge.Run(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("Run: %v", err)
+		}
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-ran
+	})
+}
+
+// newStand is a stand in service mode: the Bridge dials the switch.
+func newStand(t *testing.T) *stand {
+	t.Helper()
+	st := &stand{sw: newSwitch(t, true), socket: socketPath(t)}
+	listener, err := net.Listen("unix", st.socket)
 	if err != nil {
 		t.Fatal(err)
-	}
-	st := &stand{
-		sw: oftest.NewSwitch(oftest.SwitchOptions{Service: true, Ports: []openflow.Port{
-			oftest.NewPort(openflow.PortLocal, "br0"), oftest.NewPort(1, "p1"), oftest.NewPort(2, "p2"),
-		}}),
-		events: make(chan Event, 100),
 	}
 	accepted := make(chan struct{})
 	go func() {
@@ -63,26 +93,34 @@ func newStand(t *testing.T) *stand {
 			st.sw.Go(conn)
 		}
 	}()
-	ctx, cancel := context.WithCancel(context.Background())
-	st.bridge = New(Options{
-		Bridge: "br0", Dial: "unix:" + socket, Refresh: time.Hour,
-		Logger: slog.New(slog.DiscardHandler), Emit: func(e Event) { st.events <- e },
-	})
-	ran := make(chan struct{})
-	go func() {
-		defer close(ran)
-		if err := st.bridge.Run(ctx); !errors.Is(err, context.Canceled) {
-			t.Errorf("Run: %v", err)
-		}
-	}()
 	t.Cleanup(func() {
-		cancel()
-		<-ran
 		listener.Close()
 		<-accepted
-		st.sw.Close()
 	})
+	st.run(t, Options{Dial: "unix:" + st.socket})
 	return st
+}
+
+// newListeningStand is a stand in controller mode: switches dial the Bridge.
+func newListeningStand(t *testing.T) *stand {
+	t.Helper()
+	st := &stand{sw: newSwitch(t, false), socket: socketPath(t)}
+	st.run(t, Options{Listen: "unix:" + st.socket})
+	return st
+}
+
+// dial makes a connection to a Bridge that listens.
+func (st *stand) dial(t *testing.T) net.Conn {
+	t.Helper()
+	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		conn, err := net.Dial("unix", st.socket)
+		if err == nil {
+			return conn
+		}
+		if time.Now().After(end) {
+			t.Fatal(err)
+		}
+	}
 }
 
 // next waits for an event of a type and skips others.
@@ -213,5 +251,73 @@ func TestAnotherBridgeIsRefused(t *testing.T) {
 		if refused := next[Refused](t, st); strings.Contains(refused.Err.Error(), `is bridge "br-other", not "br0"`) {
 			return
 		}
+	}
+}
+
+// Somebody who is not the bridge is turned away, and the session that stands
+// goes on.
+func TestStrangersDoNotDisturb(t *testing.T) {
+	st := newListeningStand(t)
+	st.sw.Go(st.dial(t))
+	connected := next[Connected](t, st)
+
+	stranger := st.dial(t)
+	defer stranger.Close()
+	if _, err := stranger.Write([]byte("GET / HTTP/1.1\r\n\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	if refused := next[Refused](t, st); !strings.Contains(refused.Err.Error(), "GET / HTTP") {
+		t.Errorf("%v", refused.Err)
+	}
+	silent := st.dial(t)
+	defer silent.Close()
+	other := newSwitch(t, false)
+	other.SetPort(oftest.NewPort(openflow.PortLocal, "br-other"))
+	other.Go(st.dial(t))
+	if refused := next[Refused](t, st); !strings.Contains(refused.Err.Error(), "br-other") {
+		t.Errorf("%v", refused.Err)
+	}
+	f := openflow.NewFlowMod(openflow.FlowAdd)
+	if r := st.bridge.Apply(t.Context(), connected.Session, []openflow.Message{f}); r.Outcome != session.Applied {
+		t.Errorf("%v: %v", r.Outcome, r.Err)
+	}
+	if other.FlowMods() != 0 || other.Received(openflow.TypeRoleRequest) != 0 {
+		t.Error("another bridge was led")
+	}
+}
+
+// A switch that connects anew has given the old session up.
+func TestTheNewestSessionLeads(t *testing.T) {
+	st := newListeningStand(t)
+	st.sw.Go(st.dial(t))
+	first := next[Connected](t, st)
+	for range 3 {
+		st.sw.Go(st.dial(t))
+		if gone := next[Disconnected](t, st); !errors.Is(gone.Err, errReplaced) {
+			t.Errorf("%v", gone.Err)
+		}
+		again := next[Connected](t, st)
+		if again.Session != first.Session+1 {
+			t.Errorf("session %d after %d", again.Session, first.Session)
+		}
+		if r := st.bridge.Apply(t.Context(), first.Session, []openflow.Message{openflow.NewFlowMod(openflow.FlowAdd)}); !errors.Is(r.Err, ErrNotConnected) {
+			t.Errorf("a plan for an old session: %v %v", r.Outcome, r.Err)
+		}
+		first = again
+	}
+}
+
+func TestTooManyConnections(t *testing.T) {
+	st := newListeningStand(t)
+	for range maxConnections {
+		defer st.dial(t).Close()
+	}
+	for range maxConnections {
+		next[Connecting](t, st)
+	}
+	extra := st.dial(t)
+	defer extra.Close()
+	if refused := next[Refused](t, st); !strings.Contains(refused.Err.Error(), "8 peers") {
+		t.Errorf("%v", refused.Err)
 	}
 }

@@ -39,10 +39,12 @@ type serving struct {
 	watched    bool
 }
 
-// serve runs one session from handshake to end. It returns why it ended.
+// serve runs one session from handshake to end. It returns why it ended. Until
+// the peer has shown that it is the bridge, a session that stands goes on.
 func (b *Bridge) serve(ctx context.Context, conn net.Conn) error {
-	peer := conn.RemoteAddr().String()
-	b.opts.Emit(Connecting{Peer: peer})
+	ctx, leave := context.WithCancelCause(ctx)
+	defer leave(nil)
+	b.opts.Emit(Connecting{Peer: conn.RemoteAddr().String()})
 	hctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
 	s, err := session.Open(hctx, conn, session.Options{Idle: silence})
@@ -52,6 +54,15 @@ func (b *Bridge) serve(ctx context.Context, conn net.Conn) error {
 	}
 	defer s.Close()
 	v := &serving{bridge: b, session: s, neighbours: NewNeighbours(b.opts.Refresh), ports: map[openflow.PortNo]state.Port{}}
+	if err = v.checkBridge(hctx); err == nil {
+		err = b.takeSeat(ctx, leave)
+	}
+	if err != nil {
+		b.opts.Emit(Refused{Err: err})
+		return err
+	}
+	defer b.seat.Unlock()
+	defer s.Close() // before the seat is free
 	connected, err := v.inventory(hctx)
 	if err != nil {
 		b.opts.Emit(Refused{Err: err})
@@ -73,6 +84,17 @@ func (b *Bridge) serve(ctx context.Context, conn net.Conn) error {
 	return err
 }
 
+// checkBridge reads the ports, and finds out whether the peer is the bridge.
+func (v *serving) checkBridge(ctx context.Context) error {
+	if err := v.readPorts(ctx); err != nil {
+		return err
+	}
+	if local := v.ports[openflow.PortLocal]; local.Name != v.bridge.opts.Bridge {
+		return fmt.Errorf("the switch that connected is bridge %.40q, not %q: check which bridge names brlb as its controller", local.Name, v.bridge.opts.Bridge)
+	}
+	return nil
+}
+
 // inventory takes the lead of the switch and reads what it holds; it changes
 // no flow.
 func (v *serving) inventory(ctx context.Context) (Connected, error) {
@@ -80,20 +102,18 @@ func (v *serving) inventory(ctx context.Context) (Connected, error) {
 	c := Connected{DatapathID: s.Features().DatapathID}
 	desc := s.Desc()
 	c.Description = fmt.Sprintf("%s %s", desc.Hardware, desc.Software)
-	if err := v.readPorts(ctx); err != nil {
-		return c, err
-	}
-	if local := v.ports[openflow.PortLocal]; local.Name != v.bridge.opts.Bridge {
-		return c, fmt.Errorf("the switch that connected is bridge %.40q, not %q: check which bridge names brlb as its controller", local.Name, v.bridge.opts.Bridge)
-	}
 	if err := s.Send(ctx, &openflow.SetConfig{SwitchConfig: openflow.SwitchConfig{MissSendLen: missSendLen}}); err != nil {
 		return c, fmt.Errorf("set config: %w", err)
 	}
 	if _, err := s.TakeRole(ctx, openflow.RoleMaster); err != nil {
 		return c, fmt.Errorf("become master: %w", err)
 	}
-	// Watch before reading, so that no change falls between the two.
+	// Watch before reading, so that no change falls between the two. A switch
+	// that brlb dials tells of ports from SET_CONFIG on.
 	if err := v.watch(ctx); err != nil {
+		return c, err
+	}
+	if err := v.readPorts(ctx); err != nil {
 		return c, err
 	}
 	var err error
@@ -168,7 +188,7 @@ func (v *serving) loop(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return context.Cause(ctx)
 		case <-v.session.Done():
 			return v.session.Err()
 		case <-v.bridge.wanted:
