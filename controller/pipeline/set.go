@@ -3,6 +3,7 @@ package pipeline
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -156,9 +157,9 @@ type Plan struct {
 // stay as they are installed; but if they are shared by all pools, as own
 // addresses and replies are, they gain what is new.
 func Diff(installed, desired Set, held func(GroupID) bool) Plan {
-	plan := Plan{Result: Set{}}
+	plan := Plan{Result: maps.Clone(desired)}
 	var deletes, adds []openflow.Message
-	for _, id := range groupIDs(installed, desired) {
+	for _, id := range differing(installed, desired) {
 		from, to := installed[id], desired[id]
 		switch {
 		case held(id) && id.Pool == 0:
@@ -168,9 +169,8 @@ func Diff(installed, desired Set, held func(GroupID) bool) Plan {
 		}
 		if to != nil {
 			plan.Result[id] = to
-		}
-		if from == to {
-			continue
+		} else {
+			delete(plan.Result, id)
 		}
 		diffRows(from, to, func(was, want *Row) {
 			switch {
@@ -233,15 +233,21 @@ func deletion(mod *openflow.FlowMod) *openflow.FlowMod {
 	return d
 }
 
-func groupIDs(sets ...Set) []GroupID {
+// differing returns the groups that two sets do not share, sorted.
+func differing(a, b Set) []GroupID {
 	var ids []GroupID
-	for _, s := range sets {
-		for id := range s {
+	for id, g := range a {
+		if b[id] != g {
+			ids = append(ids, id)
+		}
+	}
+	for id := range b {
+		if a[id] == nil {
 			ids = append(ids, id)
 		}
 	}
 	slices.SortFunc(ids, func(a, b GroupID) int {
 		return cmp.Or(cmp.Compare(a.Pool, b.Pool), cmp.Compare(a.Kind, b.Kind))
 	})
-	return slices.Compact(ids)
+	return ids
 }
