@@ -8,6 +8,7 @@
 // same events always give the same picture.
 //
 // Invariant: only an active member owns slots, and a member is active when it
-// is enabled, up (or still unknown but found serving when brlb connected), its
-// next hop is known, and the port towards it is live.
+// is enabled, up (or still unknown but serving when brlb connected or when its
+// pool got another check), its next hop is known, and the port towards it is
+// live.
 package state
