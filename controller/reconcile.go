@@ -78,8 +78,10 @@ func (r *reconciler) read(number uint64, installed pipeline.Set, now time.Time) 
 	if wrong == 0 && r.installed != nil {
 		return 0
 	}
+	// What is changed further while a repair waits makes it no later.
+	repair := wrong > 0 && r.holding != nil
 	r.installed, r.holding = installed, nil
-	if wrong > 0 {
+	if repair {
 		r.repairs = append(r.repairs, now)
 		r.forgetRepairs(now)
 		if len(r.repairs) >= driftRepairs {

@@ -331,6 +331,32 @@ func TestReconcile(t *testing.T) {
 				s.t.Fatalf("alarm %v, %d repairs remembered", s.r.alarm, len(s.r.repairs))
 			}
 		}},
+		{"who goes on changing flows does not put the repair off", func(s *reconcileScript) {
+			s.r.connected(1, s.full())
+			s.sendsNothing()
+			for !s.r.alarm {
+				s.reads(1, s.without(pipeline.KindHash), 1)
+				if !s.r.alarm {
+					s.sends()
+					s.ends(session.Applied, false)
+				}
+			}
+			for i := range 10 {
+				s.sendsNothing()
+				s.after(time.Second)
+				if i%2 == 0 {
+					s.reads(1, s.without(pipeline.KindHash, pipeline.KindSlot), 64)
+				} else {
+					s.reads(1, s.without(pipeline.KindHash), 64)
+				}
+			}
+			if len(s.r.repairs) != driftRepairs {
+				s.t.Fatalf("%d repairs are counted", len(s.r.repairs))
+			}
+			s.sends()
+			s.ends(session.Applied, false)
+			s.inSync(true)
+		}},
 		{"a member's failure does not wait for the quarrel to end", func(s *reconcileScript) {
 			s.r.connected(1, s.full())
 			s.sendsNothing()
