@@ -101,11 +101,14 @@ func (c *checker) owners(p *state.Pool, rows []pipeline.Row) (keys []string, str
 		if m != nil {
 			keys[slot], what = m.ID.Key, m.Name
 		}
-		if (m == nil || !m.Active) && !slices.Contains(strangers, what) {
-			strangers = append(strangers, what+" owns slots and is not active")
+		if m != nil && m.Active {
+			continue
+		}
+		if what += " owns slots and is not active"; !slices.Contains(strangers, what) {
+			strangers = append(strangers, what)
 		}
 	}
-	return keys, slices.Compact(strangers)
+	return keys, strangers
 }
 
 // members checks that every member's row leads to the member.
