@@ -23,7 +23,7 @@ func (l *loop) Change(ctx context.Context, admin string, req api.ChangeRequest) 
 		return nil, err
 	}
 	if change.empties && !req.Force {
-		return nil, badRequest(http.StatusConflict, "this would leave pool %s without an active member, and its traffic would be dropped; use force if that is meant", id.Pool)
+		return nil, badRequest(http.StatusConflict, "this would leave pool %s without a member that owns slots, and its traffic would be dropped; use force if that is meant", id.Pool)
 	}
 	if req.DryRun {
 		return &change.Change, nil
@@ -96,7 +96,7 @@ func (l *loop) Plan(ctx context.Context, operation, member string) (*api.Change,
 // consequence is what a change of one member would do.
 type consequence struct {
 	api.Change
-	empties bool // a pool that has active members now would have none
+	empties bool // a pool whose slots have owners now would drop its traffic
 }
 
 // whatIf asks a copy of the state what an override would do.
@@ -133,10 +133,14 @@ func (l *loop) whatIf(ctx context.Context, member string, override state.Overrid
 			Member: found[0].Name, Pool: id.Pool, Moves: moves(from, to), Members: memberMoves(from, to),
 			Text: fmt.Sprintf("%s is %s", found[0].Name, override.State),
 		},
-		empties: from.Active > 0 && to.Active == 0,
+		empties: empties(from, to),
 	}
 	return c, id, nil
 }
+
+// empties says whether a change takes a pool's last owner of slots. Active
+// members of weight 0 own none.
+func empties(before, after *state.Pool) bool { return before.Table != nil && after.Table == nil }
 
 func memberNames(s *state.Snapshot) string {
 	var names []string
