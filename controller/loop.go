@@ -374,25 +374,30 @@ func (l *loop) confirm(ctx context.Context, now time.Time) {
 
 // announce tells the networks about VIPs that are served from now on.
 func (l *loop) announce(ctx context.Context, s *state.Snapshot) {
-	var served, fresh []netip.Addr
+	served := servedVIPs(s)
+	fresh := slices.DeleteFunc(slices.Clone(served), func(addr netip.Addr) bool { return slices.Contains(l.served, addr) })
+	l.served = served
+	if len(fresh) > 0 {
+		go l.bridge.Announce(ctx, s.MAC, fresh)
+	}
+}
+
+// servedVIPs are the addresses that the switch answers for: those behind which
+// connections find members.
+func servedVIPs(s *state.Snapshot) []netip.Addr {
+	var served []netip.Addr
 	for i := range s.Services {
 		pool := s.Pool(s.Services[i].Pool)
-		if pool == nil || pool.Table == nil {
+		if pool == nil || !pool.Serves() {
 			continue
 		}
 		for _, addr := range s.Services[i].Addresses {
 			if !slices.Contains(served, addr) {
 				served = append(served, addr)
 			}
-			if !slices.Contains(l.served, addr) && !slices.Contains(fresh, addr) {
-				fresh = append(fresh, addr)
-			}
 		}
 	}
-	l.served = served
-	if len(fresh) > 0 {
-		go l.bridge.Announce(ctx, s.MAC, fresh)
-	}
+	return served
 }
 
 // storeNumbers keeps member numbers in OVSDB when they have changed.
