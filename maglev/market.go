@@ -1,5 +1,7 @@
 package maglev
 
+import "slices"
+
 // market assigns free slots to members by deferred acceptance (Gale and
 // Shapley, College Admissions and the Stability of Marriage, 1962). Each
 // member visits slots in the order of its own permutation for as long as it
@@ -45,14 +47,13 @@ type bidder struct {
 // enter makes the members the bidders.
 func (m *market) enter(pool uint16, slots int, members []Member) {
 	m.bits = newSlotBits(slots)
-	m.bidders = m.bidders[:0]
+	m.bidders = slices.Grow(m.bidders[:0], len(members))[:len(members)]
 	for i := range members {
+		b := &m.bidders[i]
 		words := seed(pool, members[i].Key)
-		m.bidders = append(m.bidders, bidder{
-			tie:    words.next(),
-			order:  newPermutation(&words),
-			weight: members[i].Weight,
-		})
+		b.tie = words.next()
+		b.order.draw(&words)
+		b.weight = members[i].Weight
 	}
 }
 

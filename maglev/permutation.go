@@ -58,16 +58,14 @@ type permutation struct {
 	term   [3]uint32
 }
 
-// newPermutation draws three words: the lower half of each, made odd, is a
-// factor, the upper half the term beside it.
-func newPermutation(s *splitmix) permutation {
-	var p permutation
+// draw draws three words: the lower half of each, made odd, is a factor, the
+// upper half the term beside it.
+func (p *permutation) draw(s *splitmix) {
 	for i := range p.factor {
 		word := s.next()
 		p.factor[i] = uint32(word) | 1
 		p.term[i] = uint32(word >> 32)
 	}
-	return p
 }
 
 // slotBits describes M = 2^k: the mask M-1, and how far the fold shifts, half
@@ -93,7 +91,7 @@ func (p *permutation) at(rank uint32, b slotBits) uint32 {
 
 // inverted is a permutation made ready to be asked for ranks.
 type inverted struct {
-	factor [3]uint32 // inverses modulo 2^32
+	factor [3]uint32 // inverses modulo 2^24
 	term   [3]uint32
 }
 
@@ -114,11 +112,12 @@ func (v *inverted) rank(slot uint32, b slotBits) uint32 {
 	return (x - v.term[0]) * v.factor[0] & b.mask
 }
 
-// inverseOdd returns the inverse of an odd number modulo 2^32. An odd x is
-// its own inverse in the lowest three bits; each Newton step doubles them.
+// inverseOdd returns the inverse of an odd number modulo 2^24, which is more
+// than MaxSlots. An odd x is its own inverse in the lowest three bits; each
+// Newton step doubles them.
 func inverseOdd(x uint32) uint32 {
 	inverse := x
-	for range 4 {
+	for range 3 {
 		inverse *= 2 - x*inverse
 	}
 	return inverse

@@ -10,7 +10,8 @@ func TestPermutationVisitsEverySlot(t *testing.T) {
 		bits := newSlotBits(slots)
 		for i := range 20 {
 			words := seed(7, fmt.Sprintf("10.0.0.%d:80", i))
-			order := newPermutation(&words)
+			var order permutation
+			order.draw(&words)
 			inverse := order.invert()
 			seen := make([]bool, slots)
 			for rank := range uint32(slots) {

@@ -33,6 +33,7 @@ func (r *repairer) repair(owner, from, member []uint16, slack int32) {
 	m := &r.market
 	m.want = append(m.want[:0], r.quota...)
 	want, mask := m.want, len(from)-1
+	surplus := int32(0) // less than 0 if somebody has more than its quota
 	for slot := range owner {
 		o := from[slot&mask]
 		if o != NoOwner {
@@ -41,13 +42,11 @@ func (r *repairer) repair(owner, from, member []uint16, slack int32) {
 		owner[slot] = o
 		if o != NoOwner {
 			want[o]--
+			surplus = min(surplus, want[o])
 		}
 	}
-	for _, w := range want {
-		if w < 0 {
-			r.release(owner)
-			break
-		}
+	if surplus < 0 {
+		r.release(owner)
 	}
 	if slack > 0 {
 		for i, quota := range r.quota {

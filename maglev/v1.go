@@ -81,23 +81,26 @@ func fill(owner []uint16, walks []walk) {
 	mask := uint32(len(owner) - 1)
 	free := len(owner)
 	for {
-		live := walks[:0]
+		live := 0 // members that still want slots
 		for i := range walks {
-			w := walks[i]
-			slot := w.next
+			w := &walks[i]
+			slot, skip := w.next, w.skip
 			for owner[slot&mask] != NoOwner {
-				slot += w.skip
+				slot += skip
 			}
 			owner[slot&mask] = w.owner
 			if free--; free == 0 {
 				return
 			}
-			w.next = slot + w.skip
+			w.next = slot + skip
 			if w.quota--; w.quota > 0 {
-				live = append(live, w)
+				if live < i {
+					walks[live] = *w
+				}
+				live++
 			}
 		}
-		walks = live
+		walks = walks[:live]
 	}
 }
 
