@@ -1,6 +1,7 @@
 package ovsdb
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ const (
 	// bytes.
 	writeTimeout = 10 * time.Second
 	writeChunk   = 64 << 10
+	readBuffer   = 32 << 10
 	// maxBacklog bounds what waits for a server that does not read.
 	maxBacklog = 16 << 20
 )
@@ -92,7 +94,7 @@ func newConn(nc net.Conn, p peer, probe time.Duration, maxMessage int64) *conn {
 		wake:    make(chan struct{}, 1),
 		dead:    make(chan struct{}),
 	}
-	c.in = newReader(&probedInput{c: c}, maxMessage)
+	c.in = newReader(bufio.NewReaderSize(&probedInput{c: c}, readBuffer), maxMessage)
 	c.done.Go(c.read)
 	c.done.Go(c.write)
 	return c

@@ -47,10 +47,10 @@ func parseEndpoint(s string) (endpoint, error) {
 		return endpoint{}, fmt.Errorf("ovsdb: endpoint %s: unknown kind %s, want unix, tcp or ssl", quoteCut(s), quoteCut(scheme))
 	}
 	if _, _, err := net.SplitHostPort(rest); err != nil {
-		e.address = net.JoinHostPort(strings.Trim(rest, "[]"), DefaultPort)
-		if _, _, err := net.SplitHostPort(e.address); err != nil {
+		if strings.HasPrefix(rest, "[") != strings.HasSuffix(rest, "]") {
 			return endpoint{}, fmt.Errorf("ovsdb: endpoint %s: %w", quoteCut(s), err)
 		}
+		e.address = net.JoinHostPort(strings.Trim(rest, "[]"), DefaultPort)
 	}
 	return e, nil
 }

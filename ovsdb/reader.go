@@ -1,6 +1,7 @@
 package ovsdb
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -57,6 +58,7 @@ func (l *limitedInput) Read(p []byte) (int, error) {
 type reader struct {
 	dec        *jsontext.Decoder
 	input      *limitedInput
+	base       int64 // where in the input dec began
 	maxMessage int64
 	values     valueBuilder // scratch of the value or row being decoded
 	spans      []span       // scratch of the row being decoded
@@ -65,14 +67,32 @@ type reader struct {
 
 func newReader(in io.Reader, maxMessage int64) *reader {
 	input := &limitedInput{r: in, limit: maxMessage}
-	return &reader{
-		dec:   jsontext.NewDecoder(input, jsontext.AllowDuplicateNames(true)),
-		input: input, maxMessage: maxMessage,
-	}
+	return &reader{dec: newDecoder(input), input: input, maxMessage: maxMessage}
 }
 
-// nextMessage allows the input another message.
-func (r *reader) nextMessage() { r.input.limit = r.dec.InputOffset() + r.maxMessage }
+// newDecoder returns a decoder that does not look for duplicate names: of those
+// the last one counts here.
+func newDecoder(in io.Reader) *jsontext.Decoder {
+	return jsontext.NewDecoder(in, jsontext.AllowDuplicateNames(true))
+}
+
+// keptBuffer is how large a buffer may stay after the message that needed it.
+const keptBuffer = 1 << 20
+
+// nextMessage allows the input another message. It is called between messages.
+func (r *reader) nextMessage() {
+	if rest := r.dec.UnreadBuffer(); cap(rest) > keptBuffer {
+		r.base = r.input.read - int64(len(rest))
+		r.dec = newDecoder(io.MultiReader(bytes.NewReader(bytes.Clone(rest)), r.input))
+	}
+	if cap(r.scratch) > keptBuffer {
+		r.scratch = nil
+	}
+	if cap(r.values.buf) > keptBuffer {
+		r.values.buf = nil
+	}
+	r.input.limit = r.base + r.dec.InputOffset() + r.maxMessage
+}
 
 // enter reads the opening of an object or array and returns its depth.
 func (r *reader) enter(kind jsontext.Kind) (depth int, err error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -505,4 +506,170 @@ func TestNothingWrongIsSent(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
+}
+
+// A long reply is decoded as it comes, and its buffers do not stay.
+func TestHugeReply(t *testing.T) {
+	script := ovsdbtest.NewScript(t)
+	c := startScripted(t, script)
+	p := script.Accept()
+	p.Handshake(tinySchema)
+	if err := c.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	heap := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := heap()
+	done := make(chan int, 1)
+	go func() {
+		res, err := c.Transact(t.Context(), ovsdb.Select{Table: "T", Columns: []string{"name"}})
+		if err != nil {
+			t.Error(err)
+		}
+		s, _ := res[0].Rows[0].Get("name").AsString()
+		done <- len(s)
+	}()
+	r := p.Expect("transact")
+	p.Send(`{"id":` + string(r.ID) + `,"result":[{"rows":[{"name":"`)
+	chunk := strings.Repeat("x", 1<<20)
+	for range 60 {
+		p.Send(chunk)
+	}
+	p.Send(`\n"}]}],"error":null}`)
+	if n := <-done; n != 60<<20+1 {
+		t.Errorf("got %d bytes", n)
+	}
+	p.Send(`{"method":"echo","params":[],"id":1}`) // the next message lets go of the buffers
+	if _, err := p.NextRaw(); err != nil {
+		t.Fatal(err)
+	}
+	p.Send(`{"method":"echo","params":[],"id":2}`)
+	if _, err := p.NextRaw(); err != nil {
+		t.Fatal(err)
+	}
+	if after := heap(); after > before+8<<20 {
+		t.Errorf("%d MB stay", (after-before)>>20)
+	}
+	// One byte too many is refused as early.
+	go c.Transact(t.Context(), ovsdb.Comment{})
+	p.Expect("transact")
+	for range 66 {
+		if p.TrySend(`"`+chunk+`"`) != nil {
+			break
+		}
+	}
+	p.ExpectGone()
+}
+
+func TestOrderOfTheHandshake(t *testing.T) {
+	script := ovsdbtest.NewScript(t)
+	c := startScripted(t, script)
+	lock, err := c.Lock("brlb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Lock("brlb"); err == nil {
+		t.Error("the same lock twice")
+	}
+	if _, err := c.Lock("no lock"); err == nil {
+		t.Error("a name that is none")
+	}
+	result := monitorAsync(t, c, tinySpec)
+	for range 2 {
+		p := script.Accept()
+		p.Handshake(tinySchema)
+		if _, err := c.Transact(t.Context(), lock.Assert()); ovsdb.OutcomeOf(err) != ovsdb.NotSent {
+			t.Errorf("before the locks are asked for: %v", err)
+		}
+		p.Reply(p.Expect("lock"), `{"locked":false}`)
+		p.Reply(p.Expect("monitor_cond_since"), `[false,"`+u0+`",{}]`)
+		if result != nil {
+			mustReplica(t)(result())
+			result = nil
+		}
+		if err := c.Ready(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		st, changed := lock.State()
+		if st.Held {
+			t.Errorf("lock: %+v", st)
+		}
+		p.Notify("locked", `["brlb"]`)
+		<-changed
+		if st, changed = lock.State(); !st.Held || st.Reason != ovsdb.LockAcquired {
+			t.Errorf("lock: %+v", st)
+		}
+		p.Cut()
+		<-changed
+		if st, _ = lock.State(); st.Held || st.Reason != ovsdb.LockLost {
+			t.Errorf("lock: %+v", st)
+		}
+	}
+	if st, _ := lock.State(); st.Acquired != 2 {
+		t.Errorf("lock: %+v", st)
+	}
+}
+
+func TestConditionsAreMonitored(t *testing.T) {
+	script := ovsdbtest.NewScript(t)
+	c := startScripted(t, script)
+	n1 := ovsdb.Is("n", ovsdb.Integer(1))
+	spec := func(columns ...string) ovsdb.MonitorSpec {
+		return ovsdb.MonitorSpec{Tables: []ovsdb.TableSpec{{Table: "T", Columns: columns, Where: []ovsdb.Condition{n1}}}}
+	}
+	result := monitorAsync(t, c, spec("name"))
+	p := script.Accept()
+	p.Handshake(tinySchema)
+	if _, err := result(); err == nil || !strings.Contains(err.Error(), "column n, which is not monitored") {
+		t.Error(err)
+	}
+	result = monitorAsync(t, c, spec("name", "n"))
+	r := p.Expect("monitor_cond_since")
+	want(t, string(r.Params), `["db",1,{"T":[{"columns":["name","n"],"where":[["n","==",1]]}]},"`+u0+`"]`)
+	p.Reply(r, `[false,"`+u1+`",{"T":{"`+u1+`":{"initial":{"name":"a","n":1}}}}]`)
+	rep := mustReplica(t)(result())
+
+	done := make(chan error, 1)
+	go func() { done <- rep.SetConditions(t.Context(), "T", ovsdb.Is("name", ovsdb.String("b")), n1) }()
+	r = p.Expect("monitor_cond_change")
+	want(t, string(r.Params), `[1,1,{"T":[{"where":[["name","==","b"],["n","==",1]]}]}]`)
+	p.Notify("update3", `[1,"`+u2+`",{"T":{"`+u2+`":{"insert":{"name":"b"}}}}]`)
+	p.Reply(r, "{}")
+	if err := <-done; err != nil || rep.Snapshot().Len("T") != 2 {
+		t.Errorf("%v: %s", err, dump(rep.Snapshot()))
+	}
+	for _, bad := range []ovsdb.Condition{ovsdb.Is("opt", ovsdb.Integer(1)), ovsdb.Is("nope", ovsdb.Integer(1)), ovsdb.Is("n", ovsdb.String("1"))} {
+		if err := rep.SetConditions(t.Context(), "T", bad); err == nil {
+			t.Errorf("%v was accepted", bad)
+		}
+	}
+	if err := rep.SetConditions(t.Context(), "U"); err == nil {
+		t.Error("a table that is not there")
+	}
+	p.Cut()
+	p = script.Accept()
+	p.Handshake(tinySchema)
+	r = p.Expect("monitor_cond_since")
+	if !strings.Contains(string(r.Params), `[["name","==","b"],["n","==",1]]`) {
+		t.Errorf("after a reconnect: %s", r.Params)
+	}
+	p.Reply(r, `[false,"`+u1+`",{}]`)
+
+	// A replica that is closed is cancelled, and one in the middle of its first
+	// copy too.
+	rep.Close()
+	p.Reply(p.Expect("monitor_cancel"), "{}")
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { _, err := c.Monitor(ctx, tinySpec); done <- err }()
+	r = p.Expect("monitor_cond_since")
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	p.Reply(r, `[false,"`+u1+`",{"T":{"`+u1+`":{"initial":{"name":"a"}}}}]`)
+	want(t, string(p.Expect("monitor_cancel").Params), "[2]")
 }

@@ -3,6 +3,7 @@ package ovsdb_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -199,4 +200,86 @@ func TestServerLocks(t *testing.T) {
 	if err := l1.Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// A server that is killed again and again under many writers: what was
+// committed is there, what was refused or not sent is not, and the replica
+// agrees with the server in the end.
+func TestServerRestartsUnderLoad(t *testing.T) {
+	srv := ovsdbtest.StartServer(t)
+	c := dial(t, srv)
+	rep, err := c.Monitor(t.Context(), bridgeSpec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const writers = 4
+	type attempt struct {
+		name    string
+		outcome ovsdb.Outcome
+	}
+	results := make(chan []attempt, writers)
+	stop := make(chan struct{})
+	for w := range writers {
+		go func() {
+			var all []attempt
+			defer func() { results <- all }()
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if c.Ready(t.Context()) != nil {
+					return
+				}
+				name := fmt.Sprintf("br%d-%d", w, i)
+				_, err := c.Transact(t.Context(), addBridge(name)...)
+				all = append(all, attempt{name, ovsdb.OutcomeOf(err)})
+			}
+		}()
+	}
+	for range 5 {
+		time.Sleep(20 * time.Millisecond)
+		srv.Kill()
+		srv.Start()
+		if err := c.Ready(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	close(stop)
+	var all []attempt
+	for range writers {
+		all = append(all, <-results...)
+	}
+	for {
+		if err := c.Ready(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if res, err := c.Transact(t.Context(), ovsdb.Select{Table: "Bridge"}); err == nil {
+			if len(res[0].Rows) != rep.Snapshot().Len("Bridge") {
+				t.Errorf("%d bridges in the replica, %d on the server", rep.Snapshot().Len("Bridge"), len(res[0].Rows))
+			}
+			break
+		}
+	}
+	counts := make(map[ovsdb.Outcome]int)
+	for _, a := range all {
+		counts[a.outcome]++
+		n := 0
+		for range rep.Snapshot().Find("Bridge", "name", ovsdb.String(a.name)) {
+			n++
+		}
+		switch a.outcome {
+		case ovsdb.Committed:
+			if n != 1 {
+				t.Errorf("%s was committed and is there %d times", a.name, n)
+			}
+		case ovsdb.Unknown:
+		default:
+			if n != 0 {
+				t.Errorf("%s was %v and is there", a.name, a.outcome)
+			}
+		}
+	}
+	t.Logf("%d transactions: %v", len(all), counts)
 }

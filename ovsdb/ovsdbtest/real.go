@@ -25,29 +25,71 @@ const startTimeout = 20 * time.Second
 type Server struct {
 	// Dir is its run directory, with a short path: those of unix sockets must
 	// be.
-	Dir string
-	t   testing.TB
-	cmd *exec.Cmd
+	Dir     string
+	t       testing.TB
+	options []string
+	cmd     *exec.Cmd
 }
 
-// StartServer runs an ovsdb-server, or skips the test where there is none.
-func StartServer(t testing.TB) *Server {
+// StartServer runs an ovsdb-server, or skips the test where there is none. It
+// gets the options beside those that it needs.
+func StartServer(t testing.TB, options ...string) *Server {
 	t.Helper()
-	need(t, "ovsdb-server", "ovsdb-tool")
+	needServer(t)
+	s := &Server{Dir: shortDir(t), t: t, options: options}
+	s.Tool("create", s.Database(), SchemaFile)
+	s.Tool("transact", s.Database(), rootRow)
+	s.Start()
+	t.Cleanup(s.Kill)
+	return s
+}
+
+const rootRow = `["Open_vSwitch",{"op":"insert","table":"Open_vSwitch","row":{}}]`
+
+// StartCluster runs n ovsdb-servers that form a cluster with one Open_vSwitch
+// database, which holds its root row, or skips the test where there is no
+// ovsdb-server. When it returns a leader has been elected.
+func StartCluster(t testing.TB, n int) []*Server {
+	t.Helper()
+	needServer(t)
+	dir := shortDir(t)
+	var servers []*Server
+	for i := range n {
+		s := &Server{Dir: filepath.Join(dir, fmt.Sprint(i)), t: t}
+		if err := os.Mkdir(s.Dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		raft := "unix:" + filepath.Join(s.Dir, "raft")
+		if i == 0 {
+			s.Tool("create-cluster", s.Database(), SchemaFile, raft)
+		} else {
+			s.Tool("join-cluster", s.Database(), "Open_vSwitch", raft, "unix:"+filepath.Join(servers[0].Dir, "raft"))
+		}
+		s.Start()
+		t.Cleanup(s.Kill)
+		run(t, s.Dir, "ovsdb-client", "wait", s.Endpoint(), "Open_vSwitch", "connected")
+		servers = append(servers, s)
+	}
+	run(t, dir, "ovsdb-client", "transact", servers[0].Endpoint(), rootRow)
+	return servers
+}
+
+func needServer(t testing.TB) {
+	t.Helper()
+	need(t, "ovsdb-server", "ovsdb-tool", "ovsdb-client")
 	if _, err := os.Stat(SchemaFile); err != nil {
 		t.Skipf("needs the Open_vSwitch schema: %v", err)
 	}
+}
+
+func shortDir(t testing.TB) string {
+	t.Helper()
 	dir, err := os.MkdirTemp("", "ovs")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	s := &Server{Dir: dir, t: t}
-	s.Tool("create", s.Database(), SchemaFile)
-	s.Tool("transact", s.Database(), `["Open_vSwitch",{"op":"insert","table":"Open_vSwitch","row":{}}]`)
-	s.Start()
-	t.Cleanup(s.Kill)
-	return s
+	return dir
 }
 
 func need(t testing.TB, tools ...string) {
@@ -75,6 +117,12 @@ func (s *Server) Tool(args ...string) {
 	run(s.t, s.Dir, "ovsdb-tool", args...)
 }
 
+// Client runs ovsdb-client and returns its output.
+func (s *Server) Client(args ...string) string {
+	s.t.Helper()
+	return run(s.t, s.Dir, "ovsdb-client", args...)
+}
+
 // Vsctl runs ovs-vsctl on the server, without waiting for ovs-vswitchd, and
 // returns its output.
 func (s *Server) Vsctl(args ...string) string {
@@ -83,10 +131,17 @@ func (s *Server) Vsctl(args ...string) string {
 	return run(s.t, s.Dir, "ovs-vsctl", append([]string{"--no-wait", "--db=" + s.Endpoint()}, args...)...)
 }
 
+// Leader tells whether the server is the leader of its cluster.
+func (s *Server) Leader() bool {
+	s.t.Helper()
+	out := run(s.t, s.Dir, "ovs-appctl", "-t", control(s.Dir, "ovsdb-server", s.cmd), "cluster/status", "Open_vSwitch")
+	return strings.Contains(out, "\nRole: leader")
+}
+
 // Start runs the server again after Kill, on the same database.
 func (s *Server) Start() {
 	s.t.Helper()
-	s.cmd = daemon(s.t, s.Dir, "ovsdb-server", s.Database(), "--remote=p"+s.Endpoint())
+	s.cmd = daemon(s.t, s.Dir, "ovsdb-server", append(s.options, s.Database(), "--remote=p"+s.Endpoint())...)
 	waitFor(s.t, s.Socket())
 	waitFor(s.t, control(s.Dir, "ovsdb-server", s.cmd))
 }

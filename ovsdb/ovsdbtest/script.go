@@ -48,11 +48,7 @@ func (s *Script) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
 // returns the endpoint.
 func (s *Script) Listen() string {
 	s.t.Helper()
-	dir, err := os.MkdirTemp("", "ovs")
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	path := filepath.Join(dir, "db.sock")
+	path := filepath.Join(shortDir(s.t), "db.sock")
 	ln, err := net.Listen("unix", path)
 	if err != nil {
 		s.t.Fatal(err)
@@ -62,7 +58,6 @@ func (s *Script) Listen() string {
 		close(ended)
 		ln.Close()
 		<-done
-		os.RemoveAll(dir)
 	})
 	go func() {
 		defer close(done)
