@@ -3,6 +3,7 @@ package integration
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,23 +15,25 @@ import (
 
 // The demo is right, and leaves nothing behind, also when it is interrupted.
 func TestDemo(t *testing.T) {
-	leftovers := func() string {
-		namespaces, err := exec.Command("ip", "netns").Output()
+	// All that a demo makes is named after its process.
+	leftovers := func(cmd *exec.Cmd) string {
+		name := fmt.Sprintf("brlb-%d-*", cmd.Process.Pid)
+		namespaces, err := filepath.Glob("/run/netns/" + name)
 		must(t, err)
-		dirs, err := filepath.Glob(filepath.Join(os.TempDir(), "brlb-[0-9]*-*"))
+		dirs, err := filepath.Glob(filepath.Join(os.TempDir(), name))
 		must(t, err)
-		return string(namespaces) + strings.Join(dirs, "\n")
+		return strings.Join(append(namespaces, dirs...), " ")
 	}
-	before := leftovers()
 	t.Run("whole", func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 		defer cancel()
-		out, err := exec.CommandContext(ctx, brlb, "demo").CombinedOutput()
+		cmd := exec.CommandContext(ctx, brlb, "demo")
+		out, err := cmd.CombinedOutput()
 		if err != nil || !strings.Contains(string(out), "All was as it should be.") {
 			t.Errorf("brlb demo: %v\n%s", err, out)
 		}
-		if after := leftovers(); after != before {
-			t.Errorf("before:\n%s\nleft behind:\n%s", before, after)
+		if left := leftovers(cmd); left != "" {
+			t.Errorf("left behind: %s", left)
 		}
 	})
 	t.Run("interrupted", func(t *testing.T) {
@@ -49,8 +52,8 @@ func TestDemo(t *testing.T) {
 				cmd.Process.Kill()
 				t.Fatalf("still running %v after Ctrl-C\n%s", patience, out.String())
 			}
-			if left := leftovers(); left != before {
-				t.Errorf("interrupted after %v: before:\n%s\nleft behind:\n%s\n%s", after, before, left, out.String())
+			if left := leftovers(cmd); left != "" {
+				t.Errorf("interrupted after %v, left behind: %s\n%s", after, left, out.String())
 			}
 		}
 	})

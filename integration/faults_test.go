@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -231,8 +232,7 @@ func TestRefusedBundle(t *testing.T) {
 			text = strings.Replace(text, fmt.Sprintf("be%d: 10.30.0.1%d:8080", i, i), fmt.Sprintf("be%d: {address: 10.30.0.1%d:8080, weight: 0}", i, i), 1)
 		}
 		must(t, s.WriteConfig(text))
-		_, err := s.API.Reload(t.Context())
-		must(t, err)
+		must(t, s.Process().Signal(syscall.SIGHUP))
 		status := await(t, s, "refusal", func(st *api.Status) bool { return strings.Contains(strings.Join(st.Degraded, " "), "refuses") })
 		degraded := strings.Join(status.Degraded, "; ")
 		t.Log(degraded)

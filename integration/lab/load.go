@@ -233,8 +233,12 @@ func (l *Load) connect(deadline time.Time) (_ *loadConn, source netip.AddrPort, 
 	return &loadConn{Conn: conn, reader: bufio.NewReader(conn)}, source, nil
 }
 
-// bindAnyPort gives a socket a port that the kernel chooses, and returns it.
+// bindAnyPort gives a socket a port that the kernel chooses, and returns it. The
+// port may be chosen again (SO_REUSEADDR) as soon as its connection has ended.
 func bindAnyPort(fd int) (netip.AddrPort, error) {
+	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1); err != nil {
+		return netip.AddrPort{}, os.NewSyscallError("setsockopt", err)
+	}
 	if err := unix.Bind(fd, &unix.SockaddrInet4{}); err != nil {
 		return netip.AddrPort{}, os.NewSyscallError("bind", err)
 	}
