@@ -41,7 +41,7 @@ func TestEvents(t *testing.T) {
 		{"a pool is replaced", func(s *State) {
 			s.SetConfig(parse(t, `{pools: {tls: {id: 1, slots: 64, members: {be1: 10.30.0.11:80}}}}`), start)
 		}, "tls/be1: active\nweb: removed"},
-		{"ports come and go", func(s *State) { s.SetPorts([]Port{{Number: 2, Live: true}}, start) }, ""},
+		{"ports come and go", func(s *State) { s.SetPorts([]Port{{Number: 2, Name: "p2", Live: true}}, start) }, ""},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -287,12 +287,20 @@ func (s *State) SetNextHop(addr netip.Addr, hop NextHop, now time.Time) {
 	s.arp[addr] = hop
 }
 
-// SetPorts replaces the switch's ports.
+// SetPorts replaces the switch's ports. A port that is new may have the number
+// of one that is gone, so who was found behind that must be found anew.
 func (s *State) SetPorts(ports []Port, now time.Time) {
 	s.now = now
+	before := s.ports
 	s.ports = make(map[uint32]Port, len(ports))
 	for _, p := range ports {
 		s.ports[p.Number] = p
+	}
+	for addr, hop := range s.arp {
+		port, there := s.ports[hop.Port]
+		if was, known := before[hop.Port]; there && (!known || was.Name != port.Name) {
+			delete(s.arp, addr)
+		}
 	}
 }
 
