@@ -40,24 +40,12 @@ func (l *loop) Change(ctx context.Context, admin string, req api.ChangeRequest) 
 	if err != nil {
 		return nil, err
 	}
-	l.note(state.Event{Time: time.Now(), Pool: id.Pool, Member: change.Member, Text: change.Text + by(override)})
 	change.Revision = revision
 	if req.WaitSeconds > 0 {
 		change.Confirmed = l.wait(ctx, revision, time.Duration(req.WaitSeconds*float64(time.Second)))
 		l.settle(ctx)
 	}
 	return &change.Change, nil
-}
-
-func by(o state.Override) string {
-	text := ""
-	if o.Who != "" {
-		text += " by " + o.Who
-	}
-	if o.Why != "" {
-		text += ": " + o.Why
-	}
-	return text
 }
 
 // wait waits until the switch has confirmed a revision. It reports whether it

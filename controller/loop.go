@@ -122,9 +122,13 @@ func (l *loop) run(ctx context.Context) {
 	defer close(l.done)
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
+	var known <-chan struct{} // closed when there is newer news than what was taken
 	for {
 		update, news := l.inv.Latest()
-		l.takeInventory(update)
+		if news != known {
+			l.takeInventory(update)
+			known = news
+		}
 		l.turn(ctx, time.Now())
 		var ran []chan struct{}
 		select {
@@ -197,7 +201,9 @@ func (l *loop) takeConnected(ctx context.Context, e bridge.Connected, now time.T
 	l.state.SetPorts(e.Ports, now)
 	installed, err := pipeline.FromSwitch(e.Flows)
 	if err != nil {
-		l.sw.lastError = err.Error()
+		// Nothing is sent before the next look at the switch has made sense.
+		l.reconcile.connected(e.Session, nil)
+		l.reconcile.problem = "what the switch holds makes no sense: " + err.Error()
 		return
 	}
 	if !l.adopted {
@@ -345,7 +351,7 @@ func (l *loop) takeBundle(ctx context.Context, e bundleDone, now time.Time) {
 		l.confirm(ctx, now)
 	case session.Rejected:
 		logger.Error("the switch refused the bundle; it holds what it held before", "err", l.reconcile.problem)
-		l.note(state.Event{Time: now, Text: "the switch refused a change: " + l.reconcile.problem})
+		l.note(state.Event{Time: now, Text: l.reconcile.problem})
 	default:
 		logger.Warn("it is not known whether the bundle was applied; reading the switch", "err", e.result.Err)
 	}

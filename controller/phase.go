@@ -95,7 +95,7 @@ func (l *loop) degraded() []string {
 		wrong = append(wrong, text)
 	}
 	if l.reconcile.problem != "" {
-		say("the switch refuses a change and keeps what it holds: %s", l.reconcile.problem)
+		wrong = append(wrong, l.reconcile.problem)
 	}
 	if l.reconcile.alarm {
 		say("somebody else keeps changing brlb's flows: %d repairs in %v, the next one waits", len(l.reconcile.repairs), driftWindow)

@@ -141,7 +141,7 @@ func (r *reconciler) finished(p *plan, result session.BundleResult, now time.Tim
 		r.installed, r.holding = p.diff.Result, p.snapshot
 		r.problem, r.failures, r.retryAt = "", 0, time.Time{}
 	case session.Rejected:
-		r.problem = describeRejection(p, result)
+		r.problem = "the switch refuses a change and keeps what it holds: " + describeRejection(p, result)
 		r.failures++
 		r.retryAt = now.Add(min(retryFirst<<min(r.failures-1, 5), retryMost))
 	default:
