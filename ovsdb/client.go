@@ -98,13 +98,12 @@ type State struct {
 	Sessions uint64
 }
 
-// Stats counts what a client has seen. A server that behaves keeps all but
-// Sessions at 0.
+// Stats counts what should not happen, or rarely.
 type Stats struct {
 	StrayResponses  uint64 // responses that nobody waited for, or no longer
 	StrayUpdates    uint64 // notifications of unknown methods or monitors, or without sense
 	Resyncs         uint64 // replicas copied anew because an update did not fit
-	MonitorsRestart uint64 // monitors that the server cancelled
+	MonitorRestarts uint64 // monitors that the server cancelled, for a new schema
 }
 
 // Client is a client of one database on one server or cluster. It connects by
@@ -213,7 +212,7 @@ func (c *Client) Stats() Stats {
 		StrayResponses:  c.strayResponses.Load(),
 		StrayUpdates:    c.strayUpdates.Load(),
 		Resyncs:         c.resyncs.Load(),
-		MonitorsRestart: c.monitorRestarts.Load(),
+		MonitorRestarts: c.monitorRestarts.Load(),
 	}
 }
 
@@ -289,7 +288,7 @@ func (c *Client) run() {
 			c.setState(nil, e.name, ErrClosed)
 			return
 		}
-		c.log.Warn("no connection to ovsdb-server", "endpoint", e.name, "err", err)
+		c.logLoss(e, err)
 		c.setState(nil, e.name, err)
 		if time.Since(began) >= c.config.MaxBackoff {
 			backoff, failures = c.config.MinBackoff, 0
@@ -306,6 +305,16 @@ func (c *Client) run() {
 		}
 		backoff = min(2*backoff, c.config.MaxBackoff)
 	}
+}
+
+// logLoss says why there is no connection, loudly only if it is news.
+func (c *Client) logLoss(e endpoint, err error) {
+	st, _ := c.State()
+	level := slog.LevelWarn
+	if !st.Connected && st.Reason != nil && st.Reason.Error() == err.Error() {
+		level = slog.LevelDebug
+	}
+	c.log.Log(c.ctx, level, "no connection to ovsdb-server", "endpoint", e.name, "err", err)
 }
 
 // closeAll ends what depends on the client.

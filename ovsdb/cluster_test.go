@@ -186,7 +186,7 @@ func TestConvertLiveDatabase(t *testing.T) {
 	if b := next(t, quiet); len(b.Changes) != 3 || b.Changes[0].Old != nil && b.Changes[0].Table == "Bridge" {
 		t.Errorf("rows that were not changed: %+v", b)
 	}
-	if got := c.Stats(); got.MonitorsRestart != 2 || got.Resyncs != 0 || got.StrayUpdates != 0 {
+	if got := c.Stats(); got.MonitorRestarts != 2 || got.Resyncs != 0 || got.StrayUpdates != 0 {
 		t.Errorf("stats: %+v", got)
 	}
 	if st, _ := c.State(); st.Sessions != 1 {

@@ -87,6 +87,13 @@ func (e *RPCError) Error() string {
 	return fmt.Sprintf("ovsdb: %s: the server says %s: %s", e.Method, quoteCut(e.Code), quoteCut(e.Details))
 }
 
+var errUnknownMethod = errors.New("unknown method")
+
+// Is makes errors.Is tell a server that does not know a method.
+func (e *RPCError) Is(target error) bool {
+	return target == errUnknownMethod && e.Code == "unknown method"
+}
+
 func newConn(nc net.Conn, p peer, probe time.Duration, maxMessage int64) *conn {
 	c := &conn{
 		nc: nc, peer: p, probe: probe,

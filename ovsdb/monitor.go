@@ -41,16 +41,8 @@ func (s *session) startMonitor(r *Replica, schema *Schema) error {
 		if err != nil {
 			return s.refuse(r, err)
 		}
-		done := make(chan error, 1)
-		k := &call{
-			result: func(in *reader) error { return s.firstCopy(in, r, want, f) },
-			done:   func(err error) { done <- err },
-		}
-		if _, err := s.conn.start(f.method(), params, k); err != nil {
-			return err
-		}
 		// The copy may take long; a silent server is noticed by the connection.
-		err = <-done
+		err = s.callContext(c.ctx, f.method(), params, func(in *reader) error { return s.firstCopy(in, r, want, f) })
 		switch {
 		case err == nil:
 			r.settle(nil)

@@ -39,8 +39,8 @@ type Replica struct {
 type monitor struct {
 	session *session // that id belongs to; nil: there is none
 	id      uint64
-	dropped bool // the replica was closed
-	broken  bool // an update could not be applied in this session
+	dropped bool  // the replica was closed
+	misfit  error // an update that could not be applied in this session
 	// lastTxn is the position that monitor_cond_since can go on from.
 	lastTxn UUID
 	// where has the conditions of tables that were changed since the start. It

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"sync/atomic"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -116,9 +115,11 @@ func (s *session) reconcile() error {
 		}
 	}
 	var replicas []*Replica
+	var misfits []error
 	for _, r := range c.replicas {
 		if r.monitor.session != s {
 			replicas = append(replicas, r)
+			misfits = append(misfits, r.monitor.misfit)
 		}
 	}
 	c.mu.Unlock()
@@ -142,7 +143,10 @@ func (s *session) reconcile() error {
 			return err
 		}
 	}
-	for _, r := range replicas {
+	for i, r := range replicas {
+		if misfits[i] != nil {
+			c.log.Warn("an update does not fit, copying the tables anew", "monitor", r.String(), "err", misfits[i])
+		}
 		if err := s.startMonitor(r, s.schema.Load()); err != nil {
 			return err
 		}
@@ -152,23 +156,13 @@ func (s *session) reconcile() error {
 
 // call sends a request and waits for its response, at most DialTimeout.
 func (s *session) call(method string, params []byte, result func(*reader) error) error {
-	timer := time.NewTimer(s.client.config.DialTimeout)
-	defer timer.Stop()
-	done := make(chan error, 1)
-	id, err := s.conn.start(method, params, &call{result: result, done: func(err error) { done <- err }})
-	if err != nil {
-		return err
-	}
-	select {
-	case err := <-done:
-		return err
-	case <-timer.C:
-		s.conn.forget(id)
-		return fmt.Errorf("ovsdb: %s: no answer within %v", method, s.client.config.DialTimeout)
-	}
+	limit := s.client.config.DialTimeout
+	ctx, cancel := context.WithTimeoutCause(s.client.ctx, limit, fmt.Errorf("%v have passed", limit))
+	defer cancel()
+	return s.callContext(ctx, method, params, result)
 }
 
-// callContext is call for a caller with a deadline of its own.
+// callContext sends a request and waits for its response until ctx ends.
 func (s *session) callContext(ctx context.Context, method string, params []byte, result func(*reader) error) error {
 	done := make(chan error, 1)
 	id, err := s.conn.start(method, params, &call{result: result, done: func(err error) { done <- err }})
@@ -193,7 +187,7 @@ func (c *Client) detach(s *session) {
 	}
 	for _, r := range c.replicas {
 		if r.monitor.session == s {
-			r.monitor.session, r.monitor.broken = nil, false
+			r.monitor.session, r.monitor.misfit = nil, nil
 		}
 	}
 	for _, l := range c.locks {
@@ -330,21 +324,13 @@ func (s *session) misfit(r *Replica, err error) error {
 	if m.session != s {
 		return nil
 	}
-	if m.broken || r == s.status {
+	if m.misfit != nil || r == s.status {
 		return fmt.Errorf("ovsdb: %v: an update does not fit, and copying the tables anew has not helped: %v", r, err)
 	}
 	c.resyncs.Add(1)
-	c.log.Warn("an update does not fit, copying the tables anew", "monitor", r.String(), "err", err)
 	delete(s.monitors, m.id)
 	s.cancel = append(s.cancel, m.id)
-	m.session, m.broken, m.lastTxn = nil, true, UUID{}
+	m.session, m.misfit, m.lastTxn = nil, err, UUID{}
 	c.poke()
 	return nil
-}
-
-var errUnknownMethod = errors.New("unknown method")
-
-// Is makes errors.Is tell a server that does not know a method.
-func (e *RPCError) Is(target error) bool {
-	return target == errUnknownMethod && e.Code == "unknown method"
 }
