@@ -230,7 +230,7 @@ func TestReconcile(t *testing.T) {
 			for _, wait := range []time.Duration{1, 2, 4, 8, 16, 30, 30} {
 				s.sends()
 				s.ends(session.Rejected, false)
-				if s.r.problem != "no room" {
+				if !strings.HasSuffix(s.r.problem, ": no room") {
 					s.t.Fatalf("problem %q", s.r.problem)
 				}
 				s.after(wait*time.Second - 1)
