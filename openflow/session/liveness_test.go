@@ -66,6 +66,35 @@ func TestSlowPeerLives(t *testing.T) {
 	})
 }
 
+// A peer that takes much has no time to speak. When it takes no more, it is
+// silent.
+func TestBusyPeerLives(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const much = 4 << 20
+		s := play(t, session.Options{}, oftest.Do(func(p *oftest.Peer) error {
+			buf := make([]byte, 200<<10)
+			for {
+				n, err := p.Conn().Read(buf)
+				if err != nil {
+					return nil
+				}
+				time.Sleep(time.Duration(n) * 5 * time.Microsecond) // 200 kB a second
+			}
+		}))
+		start := time.Now()
+		data := make([]byte, 60<<10)
+		for range much / len(data) {
+			if err := s.Send(context.Background(), &openflow.PacketOut{BufferID: openflow.NoBuffer, Data: data}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		<-s.Done()
+		if d := time.Since(start); d < 20*time.Second || d > 30*time.Second || !errors.Is(s.Err(), session.ErrSilent) {
+			t.Errorf("after %v: %v", d, s.Err())
+		}
+	})
+}
+
 // A peer that takes nothing ends the session; one that takes a little does not.
 func TestStalledWrites(t *testing.T) {
 	for name, test := range map[string]struct {

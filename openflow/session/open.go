@@ -58,7 +58,7 @@ func (s *Session) handshake(ctx context.Context) error {
 	if err := s.enqueue(ctx, nil, 1, 1, func(int) openflow.Message { return hello }); err != nil {
 		return err
 	}
-	live := &liveReader{conn: s.conn, probe: s.sendProbe, count: s.countRead}
+	live := &liveReader{conn: s.conn, probe: s.sendProbe, taken: s.pieces.Load, count: s.countRead}
 	r := bufio.NewReaderSize(live, readBuffer)
 	if err := s.readHello(ctx, r); err != nil {
 		return err

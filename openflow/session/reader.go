@@ -16,11 +16,13 @@ import (
 // liveReader reads from the connection and watches its silence: after idle
 // without an octet it calls probe, after as long again it gives up. Each wait is
 // measured from when it begins, so that time during which this process itself
-// did not run is not held against the peer.
+// did not run is not held against the peer. Neither is the time in which the
+// peer takes much: what it says will be about that, and the probe waits in line.
 type liveReader struct {
 	conn  net.Conn
 	idle  time.Duration // 0: wait for ever, without probes
 	probe func()
+	taken func() uint64 // how many pieces the peer has taken
 	// count is told of every successful read.
 	count func(n int)
 }
@@ -29,7 +31,8 @@ type liveReader struct {
 var errSilent = errors.New("not even after an echo request")
 
 func (r *liveReader) Read(p []byte) (int, error) {
-	for probed := false; ; probed = true {
+	taken := r.taken()
+	for probed := false; ; {
 		if r.idle > 0 {
 			if err := r.conn.SetReadDeadline(time.Now().Add(r.idle)); err != nil {
 				return 0, err
@@ -43,10 +46,15 @@ func (r *liveReader) Read(p []byte) (int, error) {
 		if !errors.Is(err, os.ErrDeadlineExceeded) {
 			return 0, err
 		}
-		if probed {
+		switch now := r.taken(); {
+		case now != taken:
+			taken, probed = now, false
+		case probed:
 			return 0, fmt.Errorf("nothing for %v, %w", 2*r.idle, errSilent)
+		default:
+			r.probe()
+			probed = true
 		}
-		r.probe()
 	}
 }
 

@@ -3,6 +3,7 @@ package session
 import (
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"brlb/openflow"
@@ -80,6 +81,7 @@ type Session struct {
 	done   chan struct{}
 	loops  sync.WaitGroup
 	wake   chan struct{} // tells the writer that out has octets
+	pieces atomic.Uint64 // that were written
 
 	mu       sync.Mutex
 	err      *ClosedError  // nil while the session lives

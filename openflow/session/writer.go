@@ -14,6 +14,10 @@ import (
 // that asks and reads nothing gets no more of them.
 const maxEchoes = 256 << 10
 
+// piece is how much is written at once. It is more than a unix socket holds: who
+// has taken a piece has read.
+const piece = 256 << 10
+
 // reuse is the greatest buffer that the writer keeps for the next batch.
 const reuse = 1 << 20
 
@@ -181,7 +185,6 @@ func (s *Session) writeLoop() {
 // time without any progress ends the session. The pieces are for TLS, where a
 // write that runs out of time cannot be continued.
 func (s *Session) write(b []byte) error {
-	const piece = 256 << 10
 	for len(b) > 0 {
 		err := s.conn.SetWriteDeadline(time.Now().Add(s.opts.WriteStall))
 		n := 0
@@ -189,6 +192,9 @@ func (s *Session) write(b []byte) error {
 			n, err = s.conn.Write(b[:min(len(b), piece)])
 		}
 		b = b[n:]
+		if n == piece {
+			s.pieces.Add(1)
+		}
 		stalled := errors.Is(err, os.ErrDeadlineExceeded)
 		switch {
 		case stalled && n > 0:
