@@ -35,9 +35,15 @@ type Server struct {
 // gets the options beside those that it needs.
 func StartServer(t testing.TB, options ...string) *Server {
 	t.Helper()
+	return StartServerOn(t, SchemaFile, options...)
+}
+
+// StartServerOn is StartServer with another version of the schema.
+func StartServerOn(t testing.TB, schemaFile string, options ...string) *Server {
+	t.Helper()
 	needServer(t)
 	s := &Server{Dir: shortDir(t), t: t, options: options}
-	s.Tool("create", s.Database(), SchemaFile)
+	s.Tool("create", s.Database(), schemaFile)
 	s.Tool("transact", s.Database(), rootRow)
 	s.Start()
 	t.Cleanup(s.Kill)

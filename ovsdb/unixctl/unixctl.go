@@ -78,11 +78,10 @@ func Find(rundir, daemon string) (string, error) {
 // goroutines wait for each other.
 //
 // After a call that did not end in an answer, because its context ended or the
-// connection was lost, the next one connects anew: the daemon may have been
-// restarted, though with another pid its socket is another one, see [Find].
+// connection was lost, the next one connects anew.
 type Conn struct {
-	path string
-	turn chan struct{} // holds a token while nobody calls
+	locate func() (path string, err error)
+	turn   chan struct{} // holds a token while nobody calls
 
 	mu     sync.Mutex
 	nc     net.Conn // nil: to be connected
@@ -90,23 +89,39 @@ type Conn struct {
 	lastID uint64
 }
 
+// Daemon returns a Conn to the daemon that keeps its pid file in rundir. Nothing
+// is connected before the first call. Each time it has to connect it finds the
+// socket by [Find], so it survives restarts of the daemon.
+func Daemon(rundir, daemon string) *Conn {
+	return newConn(func() (string, error) { return Find(rundir, daemon) })
+}
+
 // Dial connects to the control socket at path.
 func Dial(ctx context.Context, path string) (*Conn, error) {
-	c := &Conn{path: path, turn: make(chan struct{}, 1)}
+	c := newConn(func() (string, error) { return path, nil })
 	nc, err := c.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
 	c.nc = nc
-	c.turn <- struct{}{}
 	return c, nil
 }
 
+func newConn(locate func() (string, error)) *Conn {
+	c := &Conn{locate: locate, turn: make(chan struct{}, 1)}
+	c.turn <- struct{}{}
+	return c
+}
+
 func (c *Conn) connect(ctx context.Context) (net.Conn, error) {
-	var d net.Dialer
-	nc, err := d.DialContext(ctx, "unix", c.path)
+	path, err := c.locate()
 	if err != nil {
-		return nil, fmt.Errorf("unixctl: connect to %s: %w", c.path, err)
+		return nil, err
+	}
+	var d net.Dialer
+	nc, err := d.DialContext(ctx, "unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("unixctl: connect to %s: %w", path, err)
 	}
 	return nc, nil
 }

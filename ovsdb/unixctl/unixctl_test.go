@@ -49,6 +49,23 @@ func TestRealDaemons(t *testing.T) {
 	}
 }
 
+func TestDaemonRestarts(t *testing.T) {
+	srv := ovsdbtest.StartServer(t)
+	c := Daemon(srv.Dir, "ovsdb-server")
+	defer c.Close()
+	if _, err := c.Call(t.Context(), "version"); err != nil {
+		t.Fatal(err)
+	}
+	srv.Kill()
+	if _, err := c.Call(t.Context(), "version"); err == nil {
+		t.Error("a dead daemon answered")
+	}
+	srv.Start()
+	if _, err := c.Call(t.Context(), "version"); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestFindFails(t *testing.T) {
 	dir := t.TempDir()
 	pidFile := filepath.Join(dir, "ovs-vswitchd.pid")

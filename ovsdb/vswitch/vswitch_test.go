@@ -2,7 +2,10 @@ package vswitch_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -189,4 +192,97 @@ func TestRealSwitch(t *testing.T) {
 		i, _ := v.InterfaceByName("p1")
 		return i.LinkState != vswitch.StateUnknown
 	})
+}
+
+// editedSchema writes the installed schema with some changes.
+func editedSchema(t *testing.T, edit func(tables map[string]map[string]any)) string {
+	t.Helper()
+	text, err := os.ReadFile(ovsdbtest.SchemaFile)
+	if err != nil {
+		t.Skipf("needs the Open_vSwitch schema: %v", err)
+	}
+	var schema map[string]any
+	if err := json.Unmarshal(text, &schema); err != nil {
+		t.Fatal(err)
+	}
+	columns := make(map[string]map[string]any)
+	tables := schema["tables"].(map[string]any)
+	for name, table := range tables {
+		columns[name] = table.(map[string]any)["columns"].(map[string]any)
+	}
+	edit(columns)
+	for name := range tables {
+		if columns[name] == nil {
+			delete(tables, name)
+		}
+	}
+	if text, err = json.Marshal(schema); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "edited.ovsschema")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestOtherSchemas(t *testing.T) {
+	limit := map[string]any{"type": map[string]any{"key": "integer", "min": 0, "max": 1}}
+	newer := editedSchema(t, func(tables map[string]map[string]any) {
+		tables["CT_Zone"]["limit"] = limit
+		tables["Datapath"]["ct_zone_default_limit"] = limit
+		tables["Flow_Table"]["prefixes"].(map[string]any)["type"].(map[string]any)["max"] = 4
+	})
+	older := editedSchema(t, func(tables map[string]map[string]any) {
+		delete(tables, "CT_Zone")
+		delete(tables, "CT_Timeout_Policy")
+		delete(tables, "Datapath")
+		delete(tables["Open_vSwitch"], "datapaths")
+		delete(tables["Controller"], "type")
+		delete(tables["Flow_Table"], "external_ids")
+	})
+	fill := func(srv *ovsdbtest.Server) {
+		srv.Vsctl("add-br", "br0", "--", "add-port", "br0", "p1", "--", "set-manager", "ptcp:6640:127.0.0.1",
+			"--", "--id=@t", "create", "flow_table", "name=slots", "flow_limit=10", "prefixes=ip_dst,ip_src", "--", "set", "bridge", "br0", "flow_tables:11=@t")
+	}
+
+	srv := ovsdbtest.StartServerOn(t, newer)
+	fill(srv)
+	srv.Vsctl("--id=@d", "create", "datapath", "datapath_version=1", "--", "set", "Open_vSwitch", ".", "datapaths:netdev=@d", "--", "add-zone-tp", "netdev", "zone=5", "icmp_first=3", "udp_single=60")
+	_, rep := open(t, srv)
+	v := vswitch.View{Snapshot: rep.Snapshot()}
+	br, _ := v.Bridge("br0")
+	if tables := v.FlowTables(br); len(tables) != 1 || tables[11].Name != "slots" || *tables[11].FlowLimit != 10 || len(tables[11].Prefixes) != 2 {
+		t.Errorf("flow tables: %+v", tables)
+	}
+	if m := v.Managers(); len(m) != 1 || m[0].Target != "ptcp:6640:127.0.0.1" || m[0].InactivityProbe != nil {
+		t.Errorf("managers: %+v", m)
+	}
+	dp, ok := v.Datapath("netdev")
+	if !ok || dp.CTZoneDefaultLimit != nil {
+		t.Errorf("datapath: %+v, %v", dp, ok)
+	}
+	zone, ok := v.CTZones(dp)[5]
+	if !ok || zone.Limit != nil {
+		t.Errorf("zone: %+v, %v", zone, ok)
+	}
+	if tp, ok := v.CTTimeoutPolicy(zone); !ok || len(tp.Timeouts) != 2 || tp.Timeouts["udp_single"] != time.Minute {
+		t.Errorf("timeouts: %+v, %v", tp, ok)
+	}
+	if !rep.Snapshot().Has("CT_Zone", "limit") {
+		t.Error("a newer column is not read")
+	}
+
+	srv = ovsdbtest.StartServerOn(t, older)
+	fill(srv)
+	c, rep := open(t, srv)
+	v = vswitch.View{Snapshot: rep.Snapshot()}
+	if rep.Snapshot().Has("CT_Zone", "") || rep.Snapshot().Has("Controller", "type") || !rep.Snapshot().Has("Bridge", "name") {
+		t.Error("Has is wrong about what the schema lacks")
+	}
+	if _, ok := v.Datapath("netdev"); ok || len(v.BridgeInterfaces(v.Bridges()[0])) != 2 {
+		t.Errorf("bridges: %+v", v.Bridges())
+	}
+	p, err := v.SetController("br0", vswitch.ControllerConfig{Target: "unix:x.sock"})
+	apply(t, c, p, err)
 }
