@@ -199,6 +199,9 @@ func (l *loop) take(ctx context.Context, event any, ran []chan struct{}) []chan 
 func (l *loop) takeConnected(ctx context.Context, e bridge.Connected, now time.Time) {
 	l.sw = switchInfo{session: e.Session, since: now, description: e.Description, datapathID: e.DatapathID}
 	l.state.SetPorts(e.Ports, now)
+	if !l.changedAt.IsZero() {
+		l.changedAt = now // the time without a switch is not brlb's to shorten
+	}
 	installed, err := pipeline.FromSwitch(e.Flows)
 	if err != nil {
 		// Nothing is sent before the next look at the switch has made sense.
