@@ -115,6 +115,13 @@ func TestSameEventsSameSnapshots(t *testing.T) {
 			if one.Snapshot() != a {
 				rt.Fatal("asked twice, another snapshot")
 			}
+			// Only what events are about is looked at; a look at everything finds
+			// no more.
+			all := one.Clone()
+			all.outdate()
+			if full := all.Snapshot(); full != a {
+				rt.Fatalf("the facts say\n%+v\nthe snapshot\n%+v", full, a)
+			}
 			if problem := broken(a); problem != "" {
 				rt.Fatal(problem)
 			}

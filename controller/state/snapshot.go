@@ -67,7 +67,14 @@ type Pool struct {
 func (p *Pool) Equal(o *Pool) bool {
 	return p.Name == o.Name && p.ID == o.ID && p.Slots == o.Slots && p.Layout == o.Layout && p.Mode == o.Mode &&
 		p.Check == o.Check && p.Active == o.Active && p.Settled == o.Settled && p.Table == o.Table &&
-		p.Digest == o.Digest && p.Problem == o.Problem && slices.Equal(p.Members, o.Members)
+		p.Digest == o.Digest && p.Problem == o.Problem && sameMembers(p.Members, o.Members)
+}
+
+// sameMembers says whether two lists are the same. Snapshots share the lists of
+// pools that have not changed, and then there is nothing to compare.
+func sameMembers(a, b []Member) bool {
+	shared := len(a) > 0 && len(a) == len(b) && &a[0] == &b[0]
+	return shared || slices.Equal(a, b)
 }
 
 // Member returns the pool's member with that key, or nil. A name is no key: a
@@ -128,23 +135,22 @@ func (s *State) Snapshot() *Snapshot {
 		Zone:     s.cfg.Zone,
 		Drop:     s.cfg.Miss == config.MissDrop,
 		Gateways: s.cfg.Gateways,
+		Ports:    s.portList,
+		Pools:    make([]Pool, 0, len(s.cfg.Pools)),
+		Services: make([]Service, 0, len(s.cfg.Services)),
 	}
 	if s.cfg.MAC.IsSet() {
 		snap.MAC = openflow.MAC(s.cfg.MAC)
 	}
-	for _, p := range s.ports {
-		snap.Ports = append(snap.Ports, p)
-	}
-	slices.SortFunc(snap.Ports, func(a, b Port) int { return int(int64(a.Number) - int64(b.Number)) })
 	s.retireNumbers()
 	for i := range s.cfg.Pools {
-		snap.Pools = append(snap.Pools, s.poolSnapshot(&s.cfg.Pools[i]))
+		snap.Pools = append(snap.Pools, *s.pool(&s.cfg.Pools[i]))
 	}
-	slices.SortFunc(snap.Pools, func(a, b Pool) int { return int(a.ID) - int(b.ID) })
+	slices.SortFunc(snap.Pools, func(a, b Pool) int { return cmp.Compare(a.ID, b.ID) })
 	for _, c := range s.cfg.Services {
 		service := Service{Name: c.Name, Addresses: c.Addresses, Ports: c.Ports, Pool: c.Pool}
-		if p := snap.Pool(c.Pool); p != nil {
-			service.PoolID = p.ID
+		if p := s.pools[c.Pool]; p != nil {
+			service.PoolID = p.picture.ID
 		}
 		snap.Services = append(snap.Services, service)
 	}
@@ -163,6 +169,20 @@ func (s *Snapshot) equal(o *Snapshot) bool {
 		slices.Equal(s.Gateways, o.Gateways) && slices.Equal(s.Ports, o.Ports) &&
 		slices.EqualFunc(s.Services, o.Services, func(a, b Service) bool { return a.Equal(&b) }) &&
 		slices.EqualFunc(s.Pools, o.Pools, func(a, b Pool) bool { return a.Equal(&b) })
+}
+
+// pool returns the picture of a pool. While nothing is different it is the last
+// one, members and all.
+func (s *State) pool(c *config.Pool) *Pool {
+	kept := s.pools[c.Name]
+	// Time alone may end a pool's waiting.
+	if !kept.current || !kept.settled {
+		if now := s.poolSnapshot(c); !now.Equal(&kept.picture) {
+			kept.picture = now
+		}
+		kept.current = true
+	}
+	return &kept.picture
 }
 
 func (s *State) poolSnapshot(c *config.Pool) Pool {

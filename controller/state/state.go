@@ -2,6 +2,7 @@ package state
 
 import (
 	"cmp"
+	"maps"
 	"net/netip"
 	"slices"
 	"time"
@@ -23,6 +24,7 @@ type State struct {
 	verdicts map[ProbeID]Verdict
 	arp      map[netip.Addr]NextHop
 	ports    map[uint32]Port
+	portList []Port // sorted by number
 	numbers  *Numbers
 	numbered bool // stored numbers were loaded; before that none is assigned
 	adopted  map[MemberID]bool
@@ -37,6 +39,8 @@ type State struct {
 type pool struct {
 	members []member // sorted by key
 	settled bool
+	picture Pool // in the last snapshot
+	current bool // picture takes all facts into account
 	// The slot table as last built, and what it was built from.
 	layout  string
 	input   maglev.Input
@@ -126,6 +130,14 @@ func (s *State) SetConfig(cfg *config.Config, now time.Time) {
 	s.listMembers()
 	s.keepServing()
 	s.forget()
+	s.outdate()
+}
+
+// outdate notes that facts about all pools have changed.
+func (s *State) outdate() {
+	for _, p := range s.pools {
+		p.current = false
+	}
 }
 
 // ownAddresses returns the addresses that no member can have. The
@@ -247,6 +259,7 @@ func (s *State) SetDeclared(declared []Declared, now time.Time) {
 	}
 	s.listMembers()
 	s.forget()
+	s.outdate()
 }
 
 // SetAdmin replaces all operators' overrides by those stored in OVSDB.
@@ -254,6 +267,7 @@ func (s *State) SetAdmin(overrides map[MemberID]Override, now time.Time) {
 	s.now = now
 	s.admin = cloneMap(overrides)
 	s.forget()
+	s.outdate()
 }
 
 // SetOverride sets one member's override; Enabled removes it.
@@ -265,18 +279,24 @@ func (s *State) SetOverride(id MemberID, o Override) {
 		s.admin[id] = o
 	}
 	s.forget()
+	s.outdate()
 }
 
 // SetVerdict records what the probes found.
 func (s *State) SetVerdict(id ProbeID, v Verdict, now time.Time) {
 	s.now = now
 	s.verdicts[id] = v
-	if v.Health == Unknown {
-		return
-	}
+	key := id.Address.String()
 	for i := range s.cfg.Pools {
-		if p := &s.cfg.Pools[i]; p.Check == id.Check {
-			delete(s.adopted, MemberID{Pool: p.Name, Key: id.Address.String()})
+		if s.cfg.Pools[i].Check != id.Check {
+			continue
+		}
+		member := MemberID{Pool: s.cfg.Pools[i].Name, Key: key}
+		if v.Health != Unknown {
+			delete(s.adopted, member)
+		}
+		if s.find(member) != nil {
+			s.pools[member.Pool].current = false
 		}
 	}
 }
@@ -284,7 +304,10 @@ func (s *State) SetVerdict(id ProbeID, v Verdict, now time.Time) {
 // SetNextHop records where an address was found.
 func (s *State) SetNextHop(addr netip.Addr, hop NextHop, now time.Time) {
 	s.now = now
-	s.arp[addr] = hop
+	if old, known := s.arp[addr]; !known || old != hop {
+		s.arp[addr] = hop
+		s.outdate()
+	}
 }
 
 // SetPorts replaces the switch's ports. A port that is new may have the number
@@ -302,6 +325,8 @@ func (s *State) SetPorts(ports []Port, now time.Time) {
 			delete(s.arp, addr)
 		}
 	}
+	s.portList = slices.SortedFunc(maps.Values(s.ports), func(a, b Port) int { return cmp.Compare(a.Number, b.Number) })
+	s.outdate()
 }
 
 // retireNumbers frees the numbers of members that are long gone. Others keep
@@ -325,6 +350,7 @@ const maxGone = 1024
 // entries that it could not use.
 func (s *State) LoadNumbers(text string) error {
 	s.numbered = true
+	s.outdate()
 	return s.numbers.Load(text)
 }
 
@@ -346,6 +372,7 @@ type Adopted struct {
 // slots count as serving until their first verdict.
 func (s *State) Adopt(found []Adopted, now time.Time) {
 	s.now = now
+	s.outdate()
 	for _, f := range found {
 		p := s.poolByID(f.PoolID)
 		if p == nil {
