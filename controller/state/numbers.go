@@ -16,6 +16,7 @@ type Numbers struct {
 	byID map[MemberID]uint16
 	used map[uint16]MemberID
 	next uint16
+	text string // what String returns; "" when that is not known
 }
 
 // NewNumbers returns an empty assignment that starts at 1.
@@ -31,10 +32,7 @@ func (n *Numbers) Get(id MemberID) uint16 {
 	}
 	for range 65535 {
 		number := n.next
-		n.next++
-		if n.next == 0 {
-			n.next = 1
-		}
+		n.advance(number)
 		if _, taken := n.used[number]; !taken {
 			n.set(id, number)
 			return number
@@ -68,6 +66,7 @@ func (n *Numbers) Release(keep func(MemberID) bool) {
 		if !keep(id) {
 			delete(n.byID, id)
 			delete(n.used, number)
+			n.text = ""
 		}
 	}
 }
@@ -75,6 +74,7 @@ func (n *Numbers) Release(keep func(MemberID) bool) {
 func (n *Numbers) set(id MemberID, number uint16) {
 	n.byID[id] = number
 	n.used[number] = id
+	n.text = ""
 }
 
 func (n *Numbers) advance(past uint16) {
@@ -83,12 +83,16 @@ func (n *Numbers) advance(past uint16) {
 		if n.next == 0 {
 			n.next = 1
 		}
+		n.text = ""
 	}
 }
 
 // String encodes the assignment for storage: the counter, then pool/key=number
 // sorted by number, separated by spaces.
 func (n *Numbers) String() string {
+	if n.text != "" {
+		return n.text
+	}
 	ids := make([]MemberID, 0, len(n.byID))
 	for id := range n.byID {
 		ids = append(ids, id)
@@ -99,7 +103,8 @@ func (n *Numbers) String() string {
 	for _, id := range ids {
 		fmt.Fprintf(&b, " %s/%s=%d", id.Pool, id.Key, n.byID[id])
 	}
-	return b.String()
+	n.text = b.String()
+	return n.text
 }
 
 // maxStoredNumbers bounds what Load reads from a string that anybody with
@@ -132,7 +137,7 @@ func (n *Numbers) Load(text string) error {
 		}
 	}
 	if next != 0 {
-		n.next = next
+		n.next, n.text = next, ""
 	}
 	if len(bad) > 0 {
 		return fmt.Errorf("stored member numbers: %d entries are malformed or contradict others, the first is %.60q", len(bad), bad[0])

@@ -289,6 +289,9 @@ func Events(old, current *Snapshot, now time.Time) []Event {
 	var events []Event
 	for i := range current.Pools {
 		p := &current.Pools[i]
+		if old != nil && i < len(old.Pools) && old.Pools[i].Equal(p) {
+			continue
+		}
 		var before *Pool
 		if old != nil {
 			before = old.Pool(p.Name)
@@ -324,7 +327,8 @@ func Events(old, current *Snapshot, now time.Time) []Event {
 		return events
 	}
 	for i := range old.Pools {
-		if p := &old.Pools[i]; current.Pool(p.Name) == nil {
+		p := &old.Pools[i]
+		if there := i < len(current.Pools) && current.Pools[i].Name == p.Name; !there && current.Pool(p.Name) == nil {
 			events = append(events, Event{Time: now, Pool: p.Name, Text: "removed"})
 		}
 	}

@@ -29,6 +29,8 @@ type State struct {
 	numbered bool // stored numbers were loaded; before that none is assigned
 	adopted  map[MemberID]bool
 	pools    map[string]*pool
+	probes   []ProbeID    // sorted
+	nextHops []netip.Addr // sorted
 	deadline time.Time // until then a pool waits for first verdicts
 	now      time.Time // time of the newest event
 	revision uint64
@@ -200,46 +202,32 @@ func (s *State) forget() {
 			delete(s.adopted, id)
 		}
 	}
+	s.probes = slices.SortedFunc(maps.Keys(wanted), func(a, b ProbeID) int {
+		return cmp.Or(a.Address.Compare(b.Address), cmp.Compare(a.Check, b.Check))
+	})
 }
 
 // Probes returns what must be probed, sorted: every member that is not
-// disabled.
-func (s *State) Probes() []ProbeID {
-	seen := map[ProbeID]bool{}
-	var ids []ProbeID
-	for _, p := range s.pools {
-		for i := range p.members {
-			m := &p.members[i]
-			if id := m.probe(); s.admin[m.id].State != Disabled && !seen[id] {
-				seen[id] = true
-				ids = append(ids, id)
-			}
-		}
-	}
-	slices.SortFunc(ids, func(a, b ProbeID) int {
-		return cmp.Or(a.Address.Compare(b.Address), cmp.Compare(a.Check, b.Check))
-	})
-	return ids
-}
+// disabled. The list is not to be changed.
+func (s *State) Probes() []ProbeID { return s.probes }
 
 // NextHops returns the addresses whose MAC must be known, sorted: members that
-// are neighbours, and the routers of the others.
-func (s *State) NextHops() []netip.Addr {
-	seen := map[netip.Addr]bool{}
-	var addrs []netip.Addr
+// are neighbours, and the routers of the others. The list is not to be changed.
+func (s *State) NextHops() []netip.Addr { return s.nextHops }
+
+// listNextHops brings the list of next hops up to date. Where OVSDB says where
+// a member is nobody need ask.
+func (s *State) listNextHops() {
+	wanted := map[netip.Addr]bool{}
 	for _, p := range s.pools {
 		for i := range p.members {
 			m := &p.members[i]
-			addr := m.nextHopAddr()
-			if hop, ok := s.nextHop(m); ok && hop.Source == "ovsdb" || seen[addr] {
-				continue
+			if _, declared := s.hops[m.address.Addr()]; !declared || m.via.IsValid() {
+				wanted[m.nextHopAddr()] = true
 			}
-			seen[addr] = true
-			addrs = append(addrs, addr)
 		}
 	}
-	slices.SortFunc(addrs, netip.Addr.Compare)
-	return addrs
+	s.nextHops = slices.SortedFunc(maps.Keys(wanted), netip.Addr.Compare)
 }
 
 // SetMAC sets the MAC address of VIPs and gateways, used when the
@@ -455,6 +443,7 @@ func (s *State) listMembers() {
 		slices.SortFunc(list, func(a, b member) int { return cmp.Compare(a.id.Key, b.id.Key) })
 		s.pools[c.Name].members = list
 	}
+	s.listNextHops()
 }
 
 // nextHop finds where a member's frames must go: what OVSDB says of the
