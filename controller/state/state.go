@@ -31,8 +31,8 @@ type State struct {
 	pools    map[string]*pool
 	probes   []ProbeID    // sorted
 	nextHops []netip.Addr // sorted
-	deadline time.Time // until then a pool waits for first verdicts
-	now      time.Time // time of the newest event
+	deadline time.Time    // until then a pool waits for first verdicts
+	now      time.Time    // time of the newest event
 	revision uint64
 	last     *Snapshot
 }
