@@ -36,6 +36,10 @@ func (l *chash) Build(in Input, t *Table) error {
 	if err != nil {
 		return err
 	}
+	if err := CheckWeights(l.Name(), members); err != nil {
+		t.reset()
+		return fmt.Errorf("pool %d: %w", in.Pool, err)
+	}
 	l.points = l.points[:0]
 	for i := range members {
 		if err := l.add(members[i], uint16(i)); err != nil {
@@ -51,20 +55,11 @@ func (l *chash) Build(in Input, t *Table) error {
 }
 
 func (l *chash) add(m Member, owner uint16) error {
-	count := chashPoints * int(min(m.Weight, chashMaxWeight+1))
-	switch {
-	case m.Weight > chashMaxWeight:
-		return fmt.Errorf("%w: chash takes weights up to %d, but %s has %d: divide all by a common factor",
-			ErrWeights, chashMaxWeight, m.Key, m.Weight)
-	case len(l.points)+count > maxRingPoints:
-		return fmt.Errorf("%w: chash takes a sum of weights up to %d: divide all by a common factor",
-			ErrWeights, maxRingPoints/chashPoints)
-	}
 	key, err := chashServerKey(m.Key)
 	if err != nil {
 		return err
 	}
-	for n := range uint32(count) {
+	for n := range chashPoints * m.Weight {
 		l.points = append(l.points, uint64(fullHash(key+n))<<16|uint64(owner))
 	}
 	return nil

@@ -122,8 +122,8 @@ func (l *hierarchy) prepare(in Input, t *Table) error {
 
 // build makes the map: the root is bucket -1.
 func (l *hierarchy) build(pool uint16, members []Member) (crush.Map, error) {
-	if err := checkCrushWeights(pool, members); err != nil {
-		return crush.Map{}, err
+	if err := CheckWeights(l.Name(), members); err != nil {
+		return crush.Map{}, fmt.Errorf("pool %d: %w", pool, err)
 	}
 	l.levels = -1
 	l.owners = l.owners[:0]

@@ -3,14 +3,10 @@ package maglev
 import (
 	"crypto/md5"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 )
-
-// ErrWeights means that a layout cannot work with the members' weights.
-var ErrWeights = errors.New("weights out of range")
 
 const (
 	// ringPoints is how many points a weight of 1 has on libconhash's ring.
@@ -53,10 +49,9 @@ func (l *ring) Build(in Input, t *Table) error {
 	if err != nil {
 		return err
 	}
-	if total := totalWeight(members); total > maxRingPoints/ringPoints {
+	if err := CheckWeights(l.Name(), members); err != nil {
 		t.reset()
-		return fmt.Errorf("pool %d: %w: a ring takes a sum of weights up to %d, but theirs is %d: divide them by a common factor",
-			in.Pool, ErrWeights, maxRingPoints/ringPoints, total)
+		return fmt.Errorf("pool %d: %w", in.Pool, err)
 	}
 	l.points = l.points[:0]
 	for i := range members {

@@ -31,9 +31,9 @@ func (l *straw2) Build(in Input, t *Table) error {
 	if err != nil {
 		return err
 	}
-	if err := checkCrushWeights(in.Pool, members); err != nil {
+	if err := CheckWeights(l.Name(), members); err != nil {
 		t.reset()
-		return err
+		return fmt.Errorf("pool %d: %w", in.Pool, err)
 	}
 	l.ids, l.weights, l.owners = l.ids[:0], l.weights[:0], l.owners[:0]
 	if l.taken == nil {
@@ -50,14 +50,6 @@ func (l *straw2) Build(in Input, t *Table) error {
 	for slot := range t.Owner {
 		x := crush.Hash2(uint32(slot), uint32(in.Pool))
 		t.Owner[slot] = l.owners[crush.DrawStraw2(x, 0, l.ids, l.weights)]
-	}
-	return nil
-}
-
-func checkCrushWeights(pool uint16, members []Member) error {
-	if total := totalWeight(members); total > maxCrushWeight {
-		return fmt.Errorf("pool %d: %w: CRUSH takes a sum of weights up to %d, but theirs is %d: divide them by a common factor",
-			pool, ErrWeights, maxCrushWeight, total)
 	}
 	return nil
 }

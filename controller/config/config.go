@@ -123,10 +123,13 @@ const (
 // StatusRange is a range of HTTP status codes; both ends belong to it.
 type StatusRange struct{ Min, Max int }
 
-// Layouts and modes of a pool.
+// Layouts that other settings of a pool depend on, and modes. The names of all
+// layouts are maglev's.
 const (
-	LayoutV1 = "v1"  // the reference algorithm
-	ModeNAT  = "nat" // stateful: the member sees its own address as destination
+	LayoutV2     = "v2"     // the default; has an anchor
+	LayoutSticky = "sticky" // goes on from the table before
+	LayoutCrush  = "crush"  // places over failure domains
+	ModeNAT      = "nat"    // stateful: the member sees its own address as destination
 )
 
 // Pool is a set of members behind a slot table.
@@ -137,8 +140,16 @@ type Pool struct {
 	ID uint16
 	// Slots is the size of the slot table, a power of two, 64..65536.
 	Slots int
-	// Layout is the version of the algorithm that fills the table.
+	// Layout is the algorithm that fills the table, by maglev's name.
 	Layout string
+	// Anchor pins layout v2's anchor; sorted by name, Via and Domain are not set.
+	// If it is empty, brlb keeps the anchor itself.
+	Anchor []Member
+	// BalanceSlack, 0 or 1, is by how many slots a member of a v2 table may miss
+	// its exact share while others are away.
+	BalanceSlack uint8
+	// Pins fix slots to members; sorted by slot.
+	Pins []Pin
 	// Mode says how packets reach members.
 	Mode string
 	// Check names an entry of Config.Checks.
@@ -161,6 +172,15 @@ type Member struct {
 	// Via is the router that leads to the member; the zero Addr means that the
 	// member is a neighbour itself.
 	Via netip.Addr
+	// Domain is the failure domain that the member is in, from the widest to the
+	// narrowest: zone-a/rack-3/host-7. Only crush pools have them.
+	Domain string
+}
+
+// Pin fixes a slot to a member, whatever the layout says.
+type Pin struct {
+	Slot int
+	Key  string // of the member
 }
 
 // Key identifies the member in layouts and digests: its canonical address:port.

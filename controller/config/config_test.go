@@ -139,7 +139,7 @@ func TestEverySetting(t *testing.T) {
 			Name:   "web",
 			ID:     65535,
 			Slots:  65536,
-			Layout: LayoutV1,
+			Layout: "v1",
 			Mode:   ModeNAT,
 			Check:  "web",
 			Members: []Member{

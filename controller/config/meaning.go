@@ -96,6 +96,7 @@ func (d *document) checkPools(c *Config) {
 			d.fail(at.child("members"), "%d members share %d slots: each needs at least one, raise slots", len(p.Members), p.Slots)
 		}
 		d.checkMembers(at.child("members"), p.Members)
+		d.checkLayout(at, &p)
 	}
 }
 

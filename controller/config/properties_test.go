@@ -37,7 +37,24 @@ func write(c *Config) []string {
 			k.Name, k.Type, http, k.Interval, k.Fast, k.Down, k.Timeout, k.Rise, k.Fall)
 	}
 	for _, p := range c.Pools {
-		pools += fmt.Sprintf("\n  %s:\n    id: %d\n    slots: %d\n    check: %s\n    from_ovsdb: %t\n    members:", p.Name, p.ID, p.Slots, p.Check, p.FromOVSDB)
+		pools += fmt.Sprintf("\n  %s:\n    id: %d\n    slots: %d\n    check: %s\n    from_ovsdb: %t\n    layout: %s", p.Name, p.ID, p.Slots, p.Check, p.FromOVSDB, p.Layout)
+		if p.Layout == LayoutV2 {
+			pools += fmt.Sprintf("\n    balance_slack: %d", p.BalanceSlack)
+		}
+		for i, m := range p.Anchor {
+			if i == 0 {
+				pools += "\n    anchor:"
+			}
+			pools += fmt.Sprintf("\n      %s: {address: %s, weight: %d}", m.Name, m.Address, m.Weight)
+		}
+		for i, pin := range p.Pins {
+			if i == 0 {
+				pools += "\n    pins:"
+			}
+			m, _ := p.MemberByAddress(netip.MustParseAddrPort(pin.Key))
+			pools += fmt.Sprintf("\n      %d: %s", pin.Slot, m.Name)
+		}
+		pools += "\n    members:"
 		for _, m := range p.Members {
 			via := ""
 			if m.Via.IsValid() {
@@ -83,7 +100,7 @@ func generate(t *rapid.T) *Config {
 		c.Checks = append(c.Checks, k)
 	}
 	for i, name := range names(t, "pools", 1) {
-		p := Pool{Name: name, ID: uint16(i + 1), Slots: 64 << rapid.IntRange(0, 10).Draw(t, "slots"), Layout: LayoutV1, Mode: ModeNAT}
+		p := Pool{Name: name, ID: uint16(i + 1), Slots: 64 << rapid.IntRange(0, 10).Draw(t, "slots"), Layout: LayoutV2, Mode: ModeNAT}
 		p.Check = rapid.SampledFrom(c.Checks).Draw(t, "check").Name
 		p.FromOVSDB = rapid.Bool().Draw(t, "from ovsdb")
 		for j, name := range names(t, "members", 1) {
@@ -93,6 +110,20 @@ func generate(t *rapid.T) *Config {
 				m.Via = netip.AddrFrom4([4]byte{10, 40, 0, byte(j)})
 			}
 			p.Members = append(p.Members, m)
+		}
+		p.Layout = rapid.SampledFrom([]string{LayoutV2, LayoutSticky, "v1", "rendezvous"}).Draw(t, "layout")
+		if p.Layout == LayoutV2 {
+			p.BalanceSlack = rapid.Uint8Range(0, 1).Draw(t, "slack")
+			for _, m := range p.Members {
+				p.Anchor = append(p.Anchor, Member{Name: m.Name, Address: m.Address, Weight: max(1, m.Weight)})
+			}
+			p.Anchor = p.Anchor[:rapid.IntRange(0, len(p.Anchor)).Draw(t, "anchor")]
+			if len(p.Anchor) == 0 {
+				p.Anchor = nil
+			}
+		}
+		for _, slot := range rapid.SliceOfNDistinct(rapid.IntRange(0, p.Slots-1), 0, 3, rapid.ID[int]).Draw(t, "pins") {
+			p.Pins = append(p.Pins, Pin{Slot: slot, Key: rapid.SampledFrom(p.Members).Draw(t, "pinned").Key()})
 		}
 		c.Pools = append(c.Pools, p)
 	}

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"brlb/maglev"
 )
 
 // The shape stage, section by section: each function reads one kind of mapping
@@ -123,11 +125,11 @@ func (d *document) httpCheck(f fields, c *Check) {
 }
 
 func (d *document) pool(e entry) Pool {
-	f := d.mapping(e, "id", "slots", "layout", "mode", "check", "from_ovsdb", "members")
+	f := d.mapping(e, "id", "slots", "layout", "anchor", "balance_slack", "pins", "mode", "check", "from_ovsdb", "members")
 	p := Pool{
 		Name:   e.name(),
 		Slots:  DefaultSlots,
-		Layout: LayoutV1,
+		Layout: LayoutV2,
 		Mode:   ModeNAT,
 		Check:  DefaultCheckName,
 	}
@@ -146,13 +148,17 @@ func (d *document) pool(e entry) Pool {
 		}
 		d.fail(f["slots"].path, "%d is not a power of two: use %d or %d", p.Slots, below, below*2)
 	}
-	choice(d, f["layout"], &p.Layout, LayoutV1)
+	known := choice(d, f["layout"], &p.Layout, maglev.Names()...)
 	choice(d, f["mode"], &p.Mode, ModeNAT)
 	d.word(f["check"], &p.Check)
 	d.boolean(f["from_ovsdb"], &p.FromOVSDB)
 	for _, x := range d.named(f["members"]) {
 		p.Members = append(p.Members, d.member(x))
 	}
+	if known {
+		d.layout(f, &p)
+	}
+	d.pins(f["pins"], &p)
 	if f["members"].isEmpty() && !p.FromOVSDB {
 		d.fail(e.path, "has no members: add some, or set `from_ovsdb: true` if they are declared in OVSDB")
 	}
@@ -166,7 +172,7 @@ func (d *document) member(e entry) Member {
 		d.addrPort(e, &m.Address)
 		return m
 	}
-	f := d.mapping(e, "address", "weight", "via")
+	f := d.mapping(e, "address", "weight", "via", "domain")
 	if f == nil {
 		return m
 	}
@@ -176,6 +182,7 @@ func (d *document) member(e entry) Member {
 	d.addrPort(f["address"], &m.Address)
 	integer(d, f["weight"], &m.Weight, 0, maxWeight)
 	d.addr(f["via"], &m.Via)
+	d.domain(f["domain"], &m.Domain)
 	return m
 }
 
@@ -264,6 +271,8 @@ func (c *Config) sort() {
 	}
 	for _, p := range c.Pools {
 		slices.SortFunc(p.Members, func(a, b Member) int { return strings.Compare(a.Name, b.Name) })
+		slices.SortFunc(p.Anchor, func(a, b Member) int { return strings.Compare(a.Name, b.Name) })
+		slices.SortFunc(p.Pins, func(a, b Pin) int { return a.Slot - b.Slot })
 	}
 	for _, s := range c.Services {
 		slices.SortFunc(s.Addresses, netip.Addr.Compare)

@@ -171,7 +171,7 @@ func (d *document) text(e entry) (s string, ok bool) {
 }
 
 // integer reads a decimal number from low to high into dst.
-func integer[T int | uint16 | uint32](d *document, e entry, dst *T, low, high int64) {
+func integer[T int | uint8 | uint16 | uint32](d *document, e entry, dst *T, low, high int64) {
 	s, ok := d.text(e)
 	if !ok {
 		return
@@ -240,8 +240,17 @@ func choice[T ~string](d *document, e entry, dst *T, supported ...T) bool {
 		}
 		words[i] = string(word)
 	}
-	d.fail(e.path, "%s is not supported: this version knows %s", quote(s), strings.Join(words, " and "))
+	d.fail(e.path, "%s is not supported: this version knows %s", quote(s), enumerate(words))
 	return false
+}
+
+// enumerate is a, b and c.
+func enumerate(words []string) string {
+	last := len(words) - 1
+	if last == 0 {
+		return words[0]
+	}
+	return strings.Join(words[:last], ", ") + " and " + words[last]
 }
 
 // scalarText is a value as it is written, without quotes.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"brlb/controller/state"
+	"brlb/maglev"
 	"brlb/ovsdb"
 	"brlb/ovsdb/vswitch"
 )
@@ -24,9 +25,10 @@ type Update struct {
 	BridgeUUID string // its row
 	Declared   []state.Declared
 	Overrides  map[state.MemberID]state.Override
-	Numbers    string   // stored member numbers
-	Attached   bool     // the switch is set up to dial brlb (or need not be)
-	Problems   []string // rows that say something else than they should
+	Numbers    string                     // stored member numbers
+	Anchors    map[string][]maglev.Member // stored anchors, by pool
+	Attached   bool                       // the switch is set up to dial brlb (or need not be)
+	Problems   []string                   // rows that say something else than they should
 }
 
 // Options say which database and bridge.
@@ -180,6 +182,8 @@ func (i *Inventory) read(replica *ovsdb.Replica) Update {
 	var problems []string
 	update.Overrides, problems = overrides(bridge.ExternalIDs)
 	update.Problems = append(update.Problems, problems...)
+	update.Anchors, problems = anchors(bridge.ExternalIDs)
+	update.Problems = append(update.Problems, problems...)
 	return update
 }
 
@@ -282,6 +286,20 @@ func (i *Inventory) StoreOverride(ctx context.Context, id state.MemberID, o stat
 // StoreNumbers keeps the member numbers in the bridge's external_ids.
 func (i *Inventory) StoreNumbers(ctx context.Context, numbers string) error {
 	return i.store(ctx, map[string]string{keyNumbers: numbers}, nil)
+}
+
+// StoreAnchors keeps anchors, by pool, in the bridge's external_ids, and removes
+// those of other pools.
+func (i *Inventory) StoreAnchors(ctx context.Context, anchors map[string][]maglev.Member, remove []string) error {
+	set := make(map[string]string, len(anchors))
+	for pool, members := range anchors {
+		set[anchorPrefix+pool] = anchorText(members)
+	}
+	keys := make([]string, len(remove))
+	for n, pool := range remove {
+		keys[n] = anchorPrefix + pool
+	}
+	return i.store(ctx, set, keys)
 }
 
 // storeAttempts bounds how often a write is planned anew because the row has

@@ -21,13 +21,15 @@ const (
 	keyAddress = "brlb-address"
 	keyName    = "brlb-name"
 	keyWeight  = "brlb-weight"
+	keyDomain  = "brlb-domain"
 	keyMAC     = "attached-mac"
 )
 
 // Keys of external_ids that brlb writes on the Bridge row.
 const (
-	keyNumbers  = "brlb-member-numbers"
-	adminPrefix = "brlb-admin/" // then POOL/ADDRESS:PORT
+	keyNumbers   = "brlb-member-numbers"
+	adminPrefix  = "brlb-admin/"  // then POOL/ADDRESS:PORT
+	anchorPrefix = "brlb-anchor/" // then POOL
 )
 
 // declared reads the members that Interface rows declare. A row that says
@@ -81,6 +83,10 @@ func declaration(name string, ids map[string]string) (state.Declared, error) {
 		return d, fmt.Errorf("external_ids:%s=%.60q: the IPv4 address of a host and a port from 1 to 65535 are needed", keyAddress, ids[keyAddress])
 	}
 	d.Address = address
+	d.Domain = ids[keyDomain]
+	if len(d.Domain) > maxDomain || strings.ContainsFunc(d.Domain, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return d, fmt.Errorf("external_ids:%s=%.60q: a domain is names with slashes between, at most %d printable characters", keyDomain, d.Domain, maxDomain)
+	}
 	if text, ok := ids[keyWeight]; ok {
 		weight, err := strconv.ParseUint(text, 10, 16)
 		if err != nil {
@@ -97,6 +103,9 @@ func declaration(name string, ids map[string]string) (state.Declared, error) {
 	}
 	return d, nil
 }
+
+// maxDomain is how long a failure domain may be, in octets.
+const maxDomain = 600
 
 // maxName is how long a member's name may be, in octets.
 const maxName = 63

@@ -9,7 +9,7 @@ import (
 )
 
 // Members reads the members out of a set that came from a switch: their
-// numbers, addresses, next hops, and how many slots each owns. Rows that this
+// numbers, addresses, next hops, and which slots each owns. Rows that this
 // version of brlb would not have written so are left out.
 func Members(s Set) []state.Adopted {
 	type key struct{ pool, number uint16 }
@@ -22,7 +22,7 @@ func Members(s Set) []state.Adopted {
 		}
 		return found[k]
 	}
-	slots := map[key]int{}
+	slots := map[key][]uint16{}
 	for id, group := range s {
 		for i := range group.Rows {
 			f := group.Rows[i].Mod
@@ -38,7 +38,9 @@ func Members(s Set) []state.Adopted {
 				}
 			case id.Kind == KindSlot:
 				if owner, ok := SlotOwner(f); ok {
-					slots[key{id.Pool, owner}]++
+					_, _, slot := CookieParts(f.Cookie)
+					k := key{id.Pool, owner}
+					slots[k] = append(slots[k], uint16(slot))
 				}
 			}
 		}

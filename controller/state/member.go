@@ -83,6 +83,7 @@ type Member struct {
 	Via      netip.Addr // router that leads to the member; zero if on link
 	Check    string
 	Weight   uint32
+	Domain   string // failure domain, for layout crush
 	Number   uint16 // ct_mark[0..15] and reg2; stable for the life of the key
 	Admin    Override
 	Health   Verdict
@@ -106,6 +107,7 @@ type member struct {
 	via      netip.Addr
 	check    string
 	weight   uint32
+	domain   string
 	declared bool
 }
 
@@ -126,6 +128,7 @@ func fromConfig(pool *config.Pool, m *config.Member) member {
 		via:     m.Via,
 		check:   pool.Check,
 		weight:  m.Weight,
+		domain:  m.Domain,
 	}
 }
 
@@ -140,6 +143,7 @@ func fromDeclared(pool *config.Pool, d *Declared) member {
 		address:  d.Address,
 		check:    pool.Check,
 		weight:   d.Weight,
+		domain:   d.Domain,
 		declared: true,
 	}
 }

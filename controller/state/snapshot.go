@@ -2,7 +2,6 @@ package state
 
 import (
 	"cmp"
-	"errors"
 	"net/netip"
 	"slices"
 	"time"
@@ -47,7 +46,8 @@ type Pool struct {
 	Name    string
 	ID      uint16
 	Slots   int
-	Layout  string
+	Layout  string // name
+	Version string // of the layout; part of Digest
 	Mode    string
 	Check   string
 	Members []Member // sorted by key
@@ -55,6 +55,11 @@ type Pool struct {
 	// Settled is false while the pool waits for first verdicts: what the
 	// switch holds of it must stay as it is.
 	Settled bool
+	// Anchor is the anchor of layout v2; nil for the others, and before the
+	// first table.
+	Anchor       *Anchor
+	BalanceSlack uint8
+	Pins         []maglev.Pin
 	// Table is the slot table, nil when no member is active.
 	Table  *maglev.Table
 	Digest string // of Table; "" without one
@@ -67,7 +72,8 @@ type Pool struct {
 func (p *Pool) Equal(o *Pool) bool {
 	return p.Name == o.Name && p.ID == o.ID && p.Slots == o.Slots && p.Layout == o.Layout && p.Mode == o.Mode &&
 		p.Check == o.Check && p.Active == o.Active && p.Settled == o.Settled && p.Table == o.Table &&
-		p.Digest == o.Digest && p.Problem == o.Problem && sameMembers(p.Members, o.Members)
+		p.Digest == o.Digest && p.Problem == o.Problem &&
+		p.Version == o.Version && p.Anchor == o.Anchor && p.BalanceSlack == o.BalanceSlack && slices.Equal(p.Pins, o.Pins) && sameMembers(p.Members, o.Members)
 }
 
 // sameMembers says whether two lists are the same. Snapshots share the lists of
@@ -186,7 +192,10 @@ func (s *State) pool(c *config.Pool) *Pool {
 }
 
 func (s *State) poolSnapshot(c *config.Pool) Pool {
-	p := Pool{Name: c.Name, ID: c.ID, Slots: c.Slots, Layout: c.Layout, Mode: c.Mode, Check: c.Check}
+	p := Pool{
+		Name: c.Name, ID: c.ID, Slots: c.Slots, Layout: c.Layout, Mode: c.Mode, Check: c.Check,
+		BalanceSlack: c.BalanceSlack, Pins: pinsOf(c),
+	}
 	kept := s.pools[c.Name]
 	settled := true
 	for i := range kept.members {
@@ -203,8 +212,9 @@ func (s *State) poolSnapshot(c *config.Pool) Pool {
 		kept.settled = true
 	}
 	p.Settled = kept.settled
-	p.Problem = kept.build(c, p.Members)
-	p.Table, p.Digest = kept.table, kept.digest
+	p.Anchor = kept.chooseAnchor(c, &p, p.Active > 0)
+	kept.build(c, &p)
+	p.Version, p.Table, p.Digest, p.Problem = kept.version, kept.table, kept.digest, kept.problem
 	if p.Table != nil {
 		counts := p.Table.Counts(nil)
 		for i := range p.Table.Members {
@@ -219,6 +229,7 @@ func (s *State) poolSnapshot(c *config.Pool) Pool {
 func (s *State) memberSnapshot(m *member) Member {
 	out := Member{
 		ID: m.id, Name: m.name, Address: m.address, Via: m.via, Check: m.check, Weight: m.weight,
+		Domain:   m.domain,
 		Admin:    Override{State: Enabled},
 		Adopted:  s.adopted[m.id],
 		Declared: m.declared,
@@ -246,34 +257,6 @@ func waitsFor(m *Member) bool {
 		return false
 	}
 	return m.Health.Health == Unknown || !m.HasNext
-}
-
-// build makes the slot table over the active members, unless the last one was
-// made for the same members and weights. It returns what went wrong, if
-// anything did.
-func (p *pool) build(c *config.Pool, members []Member) string {
-	in := maglev.Input{Pool: c.ID, Slots: c.Slots}
-	for i := range members {
-		if members[i].Active {
-			in.Members = append(in.Members, maglev.Member{Key: members[i].ID.Key, Weight: members[i].Weight})
-		}
-	}
-	if p.layout == c.Layout && p.input.Pool == in.Pool && p.input.Slots == in.Slots && slices.Equal(p.input.Members, in.Members) {
-		return p.problem
-	}
-	p.layout, p.input, p.table, p.digest, p.problem = c.Layout, in, nil, "", ""
-	layout, err := maglev.ByName(c.Layout)
-	if err == nil {
-		table := new(maglev.Table)
-		if err = layout.Build(in, table); err == nil {
-			p.table, p.digest = table, table.Digest()
-			return ""
-		}
-	}
-	if !errors.Is(err, maglev.ErrNoMembers) {
-		p.problem = err.Error()
-	}
-	return p.problem
 }
 
 // Event is something that happened to a member or a pool, for people.

@@ -8,7 +8,7 @@ import (
 
 // found is what a switch holds of a member that owns slots.
 func found(addr netip.AddrPort, number uint16) Adopted {
-	return Adopted{Number: number, PoolID: 1, Address: addr, Next: NextHop{MAC: mac(byte(number)), Port: 2}, HasNext: true, Slots: 21}
+	return Adopted{Number: number, PoolID: 1, Address: addr, Next: NextHop{MAC: mac(byte(number)), Port: 2}, HasNext: true, Slots: make([]uint16, 21)}
 }
 
 // restarted is a state that has read a switch whose slots belong to be1 and
@@ -112,9 +112,9 @@ func TestAdoptionGivesNumbersAndNextHops(t *testing.T) {
 func TestAdoptIgnoresWhatIsNotConfigured(t *testing.T) {
 	s := New(parse(t, onePool), start)
 	s.Adopt([]Adopted{
-		{Number: 5, PoolID: 9, Address: be1, Slots: 64},
-		{Number: 6, PoolID: 1, Address: netip.MustParseAddrPort("10.9.9.9:9"), Next: NextHop{MAC: mac(1), Port: 1}, HasNext: true, Slots: 64},
-		{Number: 0, PoolID: 1, Address: be2, Slots: 1},
+		{Number: 5, PoolID: 9, Address: be1, Slots: []uint16{1}},
+		{Number: 6, PoolID: 1, Address: netip.MustParseAddrPort("10.9.9.9:9"), Next: NextHop{MAC: mac(1), Port: 1}, HasNext: true, Slots: []uint16{2}},
+		{Number: 0, PoolID: 1, Address: be2, Slots: []uint16{3}},
 	}, start)
 	if err := s.LoadNumbers(""); err != nil {
 		t.Fatal(err)

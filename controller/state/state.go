@@ -41,24 +41,29 @@ type State struct {
 type pool struct {
 	members []member // sorted by key
 	settled bool
-	picture Pool // in the last snapshot
-	current bool // picture takes all facts into account
-	// The slot table as last built, and what it was built from.
-	layout  string
-	input   maglev.Input
-	table   *maglev.Table
-	digest  string
-	problem string
+	picture Pool    // in the last snapshot
+	current bool    // picture takes all facts into account
+	anchor  *Anchor // nil before the first table of layout v2
+	// The slot table as last built, by whom, and what it was built from.
+	builder  maglev.Layout // of the layout of that name
+	layout   string
+	version  string
+	input    maglev.Input
+	table    *maglev.Table
+	digest   string
+	problem  string
+	previous *maglev.Table // from which layout sticky goes on
 }
 
 // Declared is a member declared on an OVSDB Interface row by
-// external_ids:brlb-pool, brlb-address, brlb-name and brlb-weight.
+// external_ids:brlb-pool, brlb-address, brlb-name, brlb-weight and brlb-domain.
 type Declared struct {
 	Interface string
 	Pool      string
 	Name      string
 	Address   netip.AddrPort
 	Weight    uint32
+	Domain    string       // failure domain, for layout crush
 	MAC       openflow.MAC // external_ids:attached-mac; zero if not given
 	OFPort    uint32       // 0 if Open vSwitch has assigned none (or -1)
 }
@@ -81,7 +86,8 @@ func New(cfg *config.Config, now time.Time) *State {
 	return s
 }
 
-// Clone returns an independent copy, for asking what a change would do.
+// Clone returns an independent copy, for asking what a change would do. It may be
+// asked in another goroutine.
 func (s *State) Clone() *State {
 	c := *s
 	c.admin = cloneMap(s.admin)
@@ -93,6 +99,7 @@ func (s *State) Clone() *State {
 	c.pools = map[string]*pool{}
 	for name, p := range s.pools {
 		copied := *p
+		copied.builder = nil
 		c.pools[name] = &copied
 	}
 	return &c
@@ -352,11 +359,11 @@ type Adopted struct {
 	Address netip.AddrPort
 	Next    NextHop
 	HasNext bool
-	Slots   int // slot rows that name it
+	Slots   []uint16 // whose rows name it
 }
 
 // Adopt takes over what was found on the switch: the numbers and next hops of
-// its members, and which of them own slots. Members without a verdict that own
+// its members, and which slots they own. Members without a verdict that own
 // slots count as serving until their first verdict.
 func (s *State) Adopt(found []Adopted, now time.Time) {
 	s.now = now
@@ -369,7 +376,7 @@ func (s *State) Adopt(found []Adopted, now time.Time) {
 		id := MemberID{Pool: p.Name, Key: f.Address.String()}
 		s.numbers.Adopt(id, f.Number)
 		_, judged := s.verdicts[ProbeID{Address: f.Address, Check: p.Check}]
-		if f.Slots > 0 && !judged {
+		if len(f.Slots) > 0 && !judged {
 			s.adopted[id] = true
 		}
 		m := s.find(id)
@@ -382,6 +389,7 @@ func (s *State) Adopt(found []Adopted, now time.Time) {
 			s.arp[hop] = f.Next
 		}
 	}
+	s.AdoptTables(found)
 }
 
 // Tick lets time pass: a pool that has waited until the deadline stops waiting.
