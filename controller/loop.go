@@ -36,6 +36,7 @@ type loop struct {
 	stored      string // member numbers as stored
 	storing     bool
 	targets     map[state.ProbeID]health.Target
+	probing     probing // what targets were made from
 	sw          switchInfo
 	changedAt   time.Time // of the first change that the switch has not confirmed
 	confirmedAt time.Time // of the newest snapshot that it has confirmed
@@ -294,17 +295,14 @@ func (l *loop) turn(ctx context.Context, now time.Time) {
 
 // setProbes probes what must be probed.
 func (l *loop) setProbes() {
-	ids := l.state.Probes()
-	if len(ids) == len(l.targets) && !slices.ContainsFunc(ids, func(id state.ProbeID) bool {
-		target, ok := l.targets[id]
-		return !ok || target.Check != probeCheck(l.state.Config(), id.Check)
-	}) {
+	now := probing{config: l.state.Config(), ids: l.state.Probes()}
+	if now.config == l.probing.config && slices.Equal(now.ids, l.probing.ids) {
 		return
 	}
-	targets := make(map[state.ProbeID]health.Target, len(ids))
-	list := make([]health.Target, 0, len(ids))
-	for _, id := range ids {
-		target := health.Target{Address: id.Address, Check: probeCheck(l.state.Config(), id.Check)}
+	targets := make(map[state.ProbeID]health.Target, len(now.ids))
+	list := make([]health.Target, 0, len(now.ids))
+	for _, id := range now.ids {
+		target := health.Target{Address: id.Address, Check: probeCheck(now.config, id.Check)}
 		targets[id] = target
 		list = append(list, target)
 	}
@@ -312,7 +310,13 @@ func (l *loop) setProbes() {
 		l.opts.Logger.Error("probes", "err", err)
 		return
 	}
-	l.targets = targets
+	l.targets, l.probing = targets, now
+}
+
+// probing is what is probed, and the configuration that says how.
+type probing struct {
+	config *config.Config
+	ids    []state.ProbeID
 }
 
 // converge sends the switch what is missing, if it is this brlb's turn and
@@ -384,6 +388,9 @@ func (l *loop) confirm(ctx context.Context, now time.Time) {
 // announce tells the networks about VIPs that are served from now on.
 func (l *loop) announce(ctx context.Context, s *state.Snapshot) {
 	served := servedVIPs(s)
+	if slices.Equal(served, l.served) {
+		return
+	}
 	fresh := slices.DeleteFunc(slices.Clone(served), func(addr netip.Addr) bool { return slices.Contains(l.served, addr) })
 	l.served = served
 	if len(fresh) > 0 {
@@ -394,14 +401,19 @@ func (l *loop) announce(ctx context.Context, s *state.Snapshot) {
 // servedVIPs are the addresses that the switch answers for: those behind which
 // connections find members.
 func servedVIPs(s *state.Snapshot) []netip.Addr {
+	serves := make(map[string]bool, len(s.Pools))
+	for i := range s.Pools {
+		serves[s.Pools[i].Name] = s.Pools[i].Serves()
+	}
 	var served []netip.Addr
+	seen := map[netip.Addr]bool{}
 	for i := range s.Services {
-		pool := s.Pool(s.Services[i].Pool)
-		if pool == nil || !pool.Serves() {
+		if !serves[s.Services[i].Pool] {
 			continue
 		}
 		for _, addr := range s.Services[i].Addresses {
-			if !slices.Contains(served, addr) {
+			if !seen[addr] {
+				seen[addr] = true
 				served = append(served, addr)
 			}
 		}
