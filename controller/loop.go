@@ -37,6 +37,7 @@ type loop struct {
 	storing     bool
 	targets     map[state.ProbeID]health.Target
 	probing     probing // what targets were made from
+	wanted      bridge.Wants
 	sw          switchInfo
 	changedAt   time.Time // of the first change that the switch has not confirmed
 	confirmedAt time.Time // of the newest snapshot that it has confirmed
@@ -284,13 +285,25 @@ func (l *loop) turn(ctx context.Context, now time.Time) {
 			l.changedAt = now
 		}
 		l.snapshot = snapshot
-		l.bridge.Want(l.state.NextHops(), snapshot.MAC, snapshot.Zone, snapshot.Gateways, l.state.Config().NeighbourRefresh)
 	}
+	l.want()
 	l.setProbes()
 	l.converge(ctx, now)
 	l.storeNumbers(ctx)
 	l.setPhase(now)
 	l.publish()
+}
+
+// want tells the bridge what its sessions must do, if that has changed.
+func (l *loop) want() {
+	w := bridge.Wants{
+		Lead: l.writer && l.loaded, Hops: l.state.NextHops(), Refresh: l.state.Config().NeighbourRefresh,
+		MAC: l.snapshot.MAC, Gateways: l.snapshot.Gateways, Zone: l.snapshot.Zone,
+	}
+	if !w.Equal(&l.wanted) {
+		l.wanted = w
+		l.bridge.Want(w)
+	}
 }
 
 // setProbes probes what must be probed.
