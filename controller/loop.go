@@ -36,6 +36,8 @@ type loop struct {
 	stored      string // member numbers as stored
 	storing     bool
 	targets     map[state.ProbeID]health.Target
+	probing     probing // what targets were made from
+	wanted      bridge.Wants
 	sw          switchInfo
 	changedAt   time.Time // of the first change that the switch has not confirmed
 	confirmedAt time.Time // of the newest snapshot that it has confirmed
@@ -283,8 +285,8 @@ func (l *loop) turn(ctx context.Context, now time.Time) {
 			l.changedAt = now
 		}
 		l.snapshot = snapshot
-		l.bridge.Want(l.state.NextHops(), snapshot.MAC, snapshot.Zone, snapshot.Gateways, l.state.Config().NeighbourRefresh)
 	}
+	l.want()
 	l.setProbes()
 	l.converge(ctx, now)
 	l.storeNumbers(ctx)
@@ -292,19 +294,28 @@ func (l *loop) turn(ctx context.Context, now time.Time) {
 	l.publish()
 }
 
+// want tells the bridge what its sessions must do, if that has changed.
+func (l *loop) want() {
+	w := bridge.Wants{
+		Lead: l.writer && l.loaded, Hops: l.state.NextHops(), Refresh: l.state.Config().NeighbourRefresh,
+		MAC: l.snapshot.MAC, Gateways: l.snapshot.Gateways, Zone: l.snapshot.Zone,
+	}
+	if !w.Equal(&l.wanted) {
+		l.wanted = w
+		l.bridge.Want(w)
+	}
+}
+
 // setProbes probes what must be probed.
 func (l *loop) setProbes() {
-	ids := l.state.Probes()
-	if len(ids) == len(l.targets) && !slices.ContainsFunc(ids, func(id state.ProbeID) bool {
-		target, ok := l.targets[id]
-		return !ok || target.Check != probeCheck(l.state.Config(), id.Check)
-	}) {
+	now := probing{config: l.state.Config(), ids: l.state.Probes()}
+	if now.config == l.probing.config && slices.Equal(now.ids, l.probing.ids) {
 		return
 	}
-	targets := make(map[state.ProbeID]health.Target, len(ids))
-	list := make([]health.Target, 0, len(ids))
-	for _, id := range ids {
-		target := health.Target{Address: id.Address, Check: probeCheck(l.state.Config(), id.Check)}
+	targets := make(map[state.ProbeID]health.Target, len(now.ids))
+	list := make([]health.Target, 0, len(now.ids))
+	for _, id := range now.ids {
+		target := health.Target{Address: id.Address, Check: probeCheck(now.config, id.Check)}
 		targets[id] = target
 		list = append(list, target)
 	}
@@ -312,7 +323,13 @@ func (l *loop) setProbes() {
 		l.opts.Logger.Error("probes", "err", err)
 		return
 	}
-	l.targets = targets
+	l.targets, l.probing = targets, now
+}
+
+// probing is what is probed, and the configuration that says how.
+type probing struct {
+	config *config.Config
+	ids    []state.ProbeID
 }
 
 // converge sends the switch what is missing, if it is this brlb's turn and
@@ -384,6 +401,9 @@ func (l *loop) confirm(ctx context.Context, now time.Time) {
 // announce tells the networks about VIPs that are served from now on.
 func (l *loop) announce(ctx context.Context, s *state.Snapshot) {
 	served := servedVIPs(s)
+	if slices.Equal(served, l.served) {
+		return
+	}
 	fresh := slices.DeleteFunc(slices.Clone(served), func(addr netip.Addr) bool { return slices.Contains(l.served, addr) })
 	l.served = served
 	if len(fresh) > 0 {
@@ -394,14 +414,19 @@ func (l *loop) announce(ctx context.Context, s *state.Snapshot) {
 // servedVIPs are the addresses that the switch answers for: those behind which
 // connections find members.
 func servedVIPs(s *state.Snapshot) []netip.Addr {
+	serves := make(map[string]bool, len(s.Pools))
+	for i := range s.Pools {
+		serves[s.Pools[i].Name] = s.Pools[i].Serves()
+	}
 	var served []netip.Addr
+	seen := map[netip.Addr]bool{}
 	for i := range s.Services {
-		pool := s.Pool(s.Services[i].Pool)
-		if pool == nil || !pool.Serves() {
+		if !serves[s.Services[i].Pool] {
 			continue
 		}
 		for _, addr := range s.Services[i].Addresses {
-			if !slices.Contains(served, addr) {
+			if !seen[addr] {
+				seen[addr] = true
 				served = append(served, addr)
 			}
 		}

@@ -1,6 +1,8 @@
 package controller
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -77,6 +79,9 @@ func (s *stats) moved(before, after *state.Snapshot) {
 	defer s.mu.Unlock()
 	for i := range after.Pools {
 		p := &after.Pools[i]
+		if i < len(before.Pools) && before.Pools[i].Table == p.Table && before.Pools[i].Name == p.Name {
+			continue
+		}
 		was := before.Pool(p.Name)
 		if was == nil || was.Table == p.Table {
 			continue
@@ -87,10 +92,8 @@ func (s *stats) moved(before, after *state.Snapshot) {
 		total.Collateral += uint64(change.Collateral)
 		s.moves[p.Name] = total
 	}
-	for name := range s.moves {
-		if after.Pool(name) == nil {
-			delete(s.moves, name)
-		}
+	if !slices.EqualFunc(before.Pools, after.Pools, func(a, b state.Pool) bool { return a.Name == b.Name }) {
+		maps.DeleteFunc(s.moves, func(name string, _ api.MoveCounts) bool { return after.Pool(name) == nil })
 	}
 }
 

@@ -23,6 +23,10 @@ func TestOVSDBRestart(t *testing.T) {
 		await(t, s, "OVSDB missed", func(st *api.Status) bool {
 			return !st.OVSDB.Connected && strings.Contains(strings.Join(st.Degraded, " "), "OVSDB")
 		})
+		_, err := s.API.Change(t.Context(), "drain", api.ChangeRequest{Member: "be1", Who: "test"})
+		if err == nil || !strings.Contains(err.Error(), "not connected") {
+			t.Errorf("a change that cannot be stored: %v", err)
+		}
 		must(t, s.Lab.StartOVSDB(t.Context()))
 		await(t, s, "OVSDB back", func(st *api.Status) bool { return st.OVSDB.Connected && len(st.Degraded) == 0 && st.InSync })
 		time.Sleep(time.Second)

@@ -137,7 +137,7 @@ func parseBundle(d *decoder, subtype uint16) (Action, bool) {
 	}
 	d.skip(4)
 	for range n {
-		if d.err != nil {
+		if d.bad {
 			break
 		}
 		a.Members = append(a.Members, portFrom16(d.u16()))

@@ -104,10 +104,10 @@ func parseEncap(d *decoder) (Action, bool) {
 	for d.left() > 0 {
 		p := EncapProperty{Class: d.u16(), Type: d.u8()}
 		length := int(d.u8())
-		if d.err == nil && length < 4 {
+		if !d.bad && length < 4 {
 			d.failf(ErrBadLength, "encap property: length %d is below 4", length)
 		}
-		p.Data = d.take(length-4, "encap property")
+		p.Data = d.take(length - 4)
 		d.skip(min(-length&7, d.left()))
 		a.Properties = append(a.Properties, p)
 	}

@@ -197,7 +197,7 @@ func parseSmallAction(d *decoder, subtype uint16) (Action, bool) {
 		n := int(d.u16())
 		d.skip(4)
 		ids := make(DecTTLCntIDs, 0, min(n, d.left()/2))
-		for ; n > 0 && d.err == nil; n-- {
+		for ; n > 0 && !d.bad; n-- {
 			ids = append(ids, d.u16())
 		}
 		d.skipPad()

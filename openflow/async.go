@@ -78,7 +78,7 @@ func parseAsync(d *decoder) AsyncProperties {
 		p := AsyncProperty{Type: AsyncType(typ), Mask: d.u32(), Data: d.rest()}
 		d.leave(outer)
 		d.skip(-length & 7)
-		if d.err == nil {
+		if !d.bad {
 			list = append(list, p)
 		}
 	}

@@ -84,7 +84,7 @@ func parseBundleAdd(d *decoder, h Header) *BundleAdd {
 	d.skip(2)
 	m.Flags = BundleFlags(d.u16())
 	start := d.pos
-	if !d.need(HeaderLen, "message in a bundle") {
+	if d.bad {
 		return m
 	}
 	inner, err := ParseHeader(d.b[start:d.end])
@@ -102,10 +102,10 @@ func parseBundleAdd(d *decoder, h Header) *BundleAdd {
 		d.failf(ErrBadValue, "bundle message within a bundle")
 		return m
 	}
-	outer := d.enter(int(inner.Length), "message in a bundle")
+	outer := d.enter(int(inner.Length))
 	d.skip(HeaderLen)
 	m.Message = parseBody(d, inner)
-	if d.err == nil && d.pos != d.end {
+	if !d.bad && d.pos != d.end {
 		d.failf(ErrBadLength, "message in a bundle: %d octets after its end", d.left())
 	}
 	d.leave(outer)

@@ -135,7 +135,7 @@ func parseCTFlush(d *decoder) *CTFlush {
 
 // reopen gives up a property that is not known.
 func (d *decoder) reopen(outer int) *CTFlush {
-	d.end = outer
+	d.leave(outer)
 	return nil
 }
 
@@ -166,8 +166,8 @@ func parseCTTuple(d *decoder, t *CTTuple) bool {
 		case typ == ctTupleICMPCode:
 			t.HasICMP, t.ICMPCode = true, d.u8()
 		default:
-			d.end = outer
-			return d.err != nil // an error needs no second look
+			d.leave(outer)
+			return d.bad // a fault needs no second look
 		}
 		d.leave(outer)
 		d.skip(-length & 7)

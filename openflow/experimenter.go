@@ -66,7 +66,9 @@ func parseExperimenter(d *decoder) Message {
 		if f := parseCTFlush(d); f != nil {
 			return f
 		}
-		d.pos = body
+		if !d.bad {
+			d.pos = body
+		}
 	}
 	m.Data = d.rest()
 	return m

@@ -109,7 +109,7 @@ func parseFlowMonitorRequest(d *decoder) FlowMonitorRequest {
 			Flags: FlowMonitorFlags(d.u16()), Table: d.u8(), Command: FlowMonitorCommand(d.u8()),
 		}
 		m.Match = parseMatch(d, nil)
-		if d.err == nil {
+		if !d.bad {
 			list = append(list, m)
 		}
 	}
@@ -176,9 +176,7 @@ func parseFlowUpdate(d *decoder, u *FlowUpdate, slabs *flowSlabs) {
 		u.IdleTimeout, u.HardTimeout, u.Priority = d.u16(), d.u16(), d.u16()
 		d.skip(4)
 		u.Cookie = d.u64()
-		first := len(slabs.matches)
-		slabs.matches = parseMatch(d, slabs.matches)
-		u.Match = fullSlice(slabs.matches, first)
+		u.Match = slabs.parseMatch(d)
 		u.Instructions = parseInstructions(d, slabs)
 	case EventAbbrev:
 		u.Xid = d.u32()

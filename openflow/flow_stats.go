@@ -2,6 +2,7 @@ package openflow
 
 import (
 	"encoding/binary"
+	"hash/maphash"
 	"time"
 )
 
@@ -26,7 +27,8 @@ type FlowStatsRequest FlowSelector
 // AggregateRequest asks for AggregateReply (OF1.4 section 7.3.5.3).
 type AggregateRequest FlowSelector
 
-// FlowStatsReply lists flows; with MultipartMore not all of them.
+// FlowStatsReply lists flows; with MultipartMore not all of them. Parsed flows
+// with the same instructions may share them: do not change their elements.
 type FlowStatsReply []FlowStats
 
 // FlowStats is a flow as the switch has it, and what it counted.
@@ -124,7 +126,7 @@ func parseFlowStatsReply(d *decoder) FlowStatsReply {
 		if list == nil {
 			list, slabs = sizeFlowStats(d)
 		}
-		list = append(list, FlowStats{})
+		list = extend(list)
 		parseFlowStats(d, &list[len(list)-1], &slabs)
 	}
 	return list
@@ -139,14 +141,20 @@ func sizeFlowStats(d *decoder) (FlowStatsReply, flowSlabs) {
 		n = d.left()/max(first, flowStatsMinLen) + 1
 	}
 	return make(FlowStatsReply, 0, n), flowSlabs{
-		matches:      make(Match, 0, 2*n),
-		instructions: make(Instructions, 0, 2*n),
-		actions:      make([]Action, 0, n),
+		memo: &instructionMemo{seed: maphash.MakeSeed()},
 	}
 }
 
 func parseFlowStats(d *decoder, f *FlowStats, slabs *flowSlabs) {
 	outer := d.entry(flowStatsMinLen, "flow")
+	parseFlowCounters(d, f)
+	f.Match = slabs.parseMatch(d)
+	f.Instructions = parseInstructions(d, slabs)
+	d.leave(outer)
+}
+
+// parseFlowCounters reads what a flow has before its match, after its length.
+func parseFlowCounters(d *decoder, f *FlowStats) {
 	f.Table = d.u8()
 	d.skip(1)
 	f.DurationSec, f.DurationNSec = d.u32(), d.u32()
@@ -154,11 +162,6 @@ func parseFlowStats(d *decoder, f *FlowStats, slabs *flowSlabs) {
 	f.Flags, f.Importance = FlowModFlags(d.u16()), d.u16()
 	d.skip(2)
 	f.Cookie, f.PacketCount, f.ByteCount = d.u64(), d.u64(), d.u64()
-	first := len(slabs.matches)
-	slabs.matches = parseMatch(d, slabs.matches)
-	f.Match = fullSlice(slabs.matches, first)
-	f.Instructions = parseInstructions(d, slabs)
-	d.leave(outer)
 }
 
 func (r AggregateReply) appendReply(b []byte) ([]byte, error) {

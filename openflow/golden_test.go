@@ -60,3 +60,70 @@ func TestGoldenRoundTrip(t *testing.T) {
 		}
 	}
 }
+
+// TestGoldenText reads the texts that ovs-ofctl was given, and encodes what it sent.
+func TestGoldenText(t *testing.T) {
+	commands := map[string]string{
+		"add-flow": "add", "mod-flows": "modify", "del-flows": "delete", "--strict mod-flows": "modify_strict", "--strict del-flows": "delete_strict",
+	}
+	tested := 0
+	for _, c := range goldenCases(t) {
+		word, ok := commands[c.Cmd]
+		if !ok {
+			continue
+		}
+		tested++
+		m, err := ParseFlow(word + " " + c.Arg)
+		if err != nil {
+			t.Errorf("%s %s: %v", c.Cmd, c.Arg, err)
+			continue
+		}
+		got, err := Append(nil, 2, m)
+		if err != nil || hex.EncodeToString(got) != c.Hex[0] {
+			t.Errorf("%s %s\n got %x\nwant %s\nerr %v", c.Cmd, c.Arg, got, c.Hex[0], err)
+		}
+	}
+	if tested < 30 {
+		t.Errorf("only %d cases", tested)
+	}
+}
+
+// TestGoldenBundle checks the dialogue of a bundle, message by message.
+func TestGoldenBundle(t *testing.T) {
+	cases := goldenCases(t)
+	dialogue := cases[len(cases)-1].Hex
+	flow := func(text string) Message {
+		m, err := ParseFlow(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	const flags = BundleAtomic | BundleOrdered
+	want := []struct {
+		xid     uint32
+		message Message
+	}{
+		{1, &Hello{Versions: HelloVersionBitmap(5)}},
+		{0x879, &Hello{Version: 6, Versions: HelloVersionBitmap(1, 4, 5, 6)}},
+		{5, &BundleControl{Kind: BundleOpenRequest, Flags: flags}},
+		{5, &BundleControl{Kind: BundleOpenReply}},
+		{2, &BundleAdd{Flags: flags, Message: flow("delete table=11")}},
+		{3, &BundleAdd{Flags: flags, Message: flow("add table=11,priority=0,actions=drop")}},
+		{4, &BundleAdd{Flags: flags, Message: flow("add table=11,priority=100,reg1=1,actions=set_field:2->reg2,goto_table:12")}},
+		{6, &BarrierRequest{}},
+		{6, &BarrierReply{}},
+		{7, &BundleControl{Kind: BundleCommitRequest, Flags: flags}},
+		{7, &BundleControl{Kind: BundleCommitReply}},
+	}
+	if len(dialogue) != len(want) {
+		t.Fatalf("%d messages, want %d", len(dialogue), len(want))
+	}
+	for i, w := range want {
+		got, err := Append(nil, w.xid, w.message)
+		_, text, _ := strings.Cut(dialogue[i], " ")
+		if err != nil || hex.EncodeToString(got) != text {
+			t.Errorf("message %d\n got %x\nwant %s\nerr %v", i, got, text, err)
+		}
+	}
+}

@@ -84,7 +84,7 @@ func parseBuckets(d *decoder) []Bucket {
 		d.skip(4)
 		k.Actions = parseActions(d, nil)
 		d.leave(outer)
-		if d.err == nil {
+		if !d.bad {
 			list = append(list, k)
 		}
 	}
@@ -202,7 +202,7 @@ func parseGroupStatsReply(d *decoder) GroupStatsReply {
 			g.Buckets = append(g.Buckets, BucketCounter{d.u64(), d.u64()})
 		}
 		d.leave(outer)
-		if d.err == nil {
+		if !d.bad {
 			list = append(list, g)
 		}
 	}
@@ -235,7 +235,7 @@ func parseGroupDescReply(d *decoder) GroupDescReply {
 		g.ID = d.u32()
 		g.Buckets = parseBuckets(d)
 		d.leave(outer)
-		if d.err == nil {
+		if !d.bad {
 			list = append(list, g)
 		}
 	}

@@ -168,12 +168,12 @@ func Parse(b []byte) (Header, Message, error) {
 	}
 	d := decoder{b: b, pos: HeaderLen, end: len(b)}
 	m := parseBody(&d, h)
-	if d.err == nil && d.pos != d.end {
+	if !d.bad && d.pos != d.end {
 		d.failf(ErrBadLength, "%d octets after the end of the message", d.end-d.pos)
 	}
-	if d.err != nil {
-		d.err.What = h.Type.String() + ": " + d.err.What
-		return h, nil, d.err
+	if fault := d.fault(); fault != nil {
+		fault.What = h.Type.String() + ": " + fault.What
+		return h, nil, fault
 	}
 	return h, m, nil
 }

@@ -38,7 +38,7 @@ func (m *Hello) appendBody(b []byte) ([]byte, error) {
 func parseHello(d *decoder, version uint8) *Hello {
 	m := &Hello{Version: version}
 	// The elements of a version after ours are not ours to judge.
-	for d.left() >= 4 && d.err == nil {
+	for d.left() >= 4 && !d.bad {
 		typ, length, outer := d.tlv(4, "hello element")
 		if typ == helloVersionBitmap && length == 8 && m.Versions == 0 {
 			m.Versions = d.u32()

@@ -161,7 +161,7 @@ func parseLearnSpec(d *decoder, header uint16) (s LearnSpec, ok bool) {
 		return s, false
 	}
 	if header&learnImmediate != 0 {
-		s.Value = d.take(learnValueLen(s.Bits), "value in learn")
+		s.Value = d.take(learnValueLen(s.Bits))
 	} else {
 		s.Src = Subfield{Field: d.fieldHeader(), Offset: d.u16(), Bits: s.Bits}
 		if s.Src.Field == FieldUnknown {

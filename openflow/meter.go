@@ -113,7 +113,7 @@ func parseMeterBands(d *decoder) []MeterBand {
 			d.failf(ErrBadLength, "meter band type %d: length %d", typ, length)
 		}
 		d.leave(outer)
-		if d.err == nil {
+		if !d.bad {
 			list = append(list, band)
 		}
 	}
@@ -232,7 +232,7 @@ func parseMeterStatsReply(d *decoder) MeterStatsReply {
 			m.Bands = append(m.Bands, BucketCounter{d.u64(), d.u64()})
 		}
 		d.leave(outer)
-		if d.err == nil {
+		if !d.bad {
 			list = append(list, m)
 		}
 	}
@@ -263,7 +263,7 @@ func parseMeterConfigReply(d *decoder) MeterConfigReply {
 		m := MeterConfig{Flags: MeterFlags(d.u16()), ID: d.u32()}
 		m.Bands = parseMeterBands(d)
 		d.leave(outer)
-		if d.err == nil {
+		if !d.bad {
 			list = append(list, m)
 		}
 	}

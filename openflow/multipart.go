@@ -300,7 +300,7 @@ func parsePortDescReply(d *decoder) PortDescReply {
 	for d.left() > 0 {
 		var p Port
 		parsePort(d, &p)
-		if d.err == nil {
+		if !d.bad {
 			list = append(list, p)
 		}
 	}
@@ -344,7 +344,7 @@ func parseTableStatsReply(d *decoder) TableStatsReply {
 		t := TableStats{Table: d.u8()}
 		d.skip(3)
 		t.ActiveCount, t.LookupCount, t.MatchCount = d.u32(), d.u64(), d.u64()
-		if d.err == nil {
+		if !d.bad {
 			list = append(list, t)
 		}
 	}

@@ -277,7 +277,7 @@ func (d *decoder) value(size int) uint128 {
 	return uint128{hi, d.u64()}
 }
 
-// parseOXM reads one OXM into o.
+// parseOXM reads one OXM into o, of which it sets all.
 func parseOXM(d *decoder, o *OXM) {
 	header := d.u32()
 	n := oxmLen(header)
@@ -291,13 +291,16 @@ func parseOXM(d *decoder, o *OXM) {
 	}
 	f := fieldByHeader(header, experimenter)
 	info := f.info()
-	o.Field, o.masked = f, header&oxmHasMask != 0
+	o.Field, o.masked, o.header = f, header&oxmHasMask != 0, 0
+	o.value, o.mask = uint128{}, uint128{}
+	if o.long != "" {
+		o.long = ""
+	}
 	if info.size == 0 || info.format == formatBytes {
-		o.header = header &^ (oxmLenMask | oxmHasMask)
-		if f != FieldUnknown {
-			o.header = 0
+		if f == FieldUnknown {
+			o.header = header &^ (oxmLenMask | oxmHasMask)
 		}
-		o.long = string(d.take(n, "match field"))
+		o.long = string(d.take(n))
 		if f != FieldUnknown && o.masked && n%2 != 0 {
 			d.failf(ErrBadLength, "%v: value and mask of %d octets", f, n)
 		}
@@ -378,7 +381,7 @@ func appendOXMs(b []byte, m Match) ([]byte, error) {
 func parseMatch(d *decoder, m Match) Match {
 	typ, length := d.u16(), int(d.u16())
 	switch {
-	case d.err != nil:
+	case d.bad:
 		return m
 	case typ != matchTypeOXM:
 		d.failf(ErrBadValue, "match type %d, want %d (OXM)", typ, matchTypeOXM)
@@ -387,7 +390,7 @@ func parseMatch(d *decoder, m Match) Match {
 		d.failf(ErrBadLength, "match: length %d, %d octets left", length, d.left()+4)
 		return m
 	}
-	outer := d.enter(length-4, "match")
+	outer := d.enter(length - 4)
 	m = parseOXMs(d, m)
 	d.leave(outer)
 	d.skip(-length & 7)
@@ -397,7 +400,7 @@ func parseMatch(d *decoder, m Match) Match {
 // parseOXMs reads OXMs until the window ends.
 func parseOXMs(d *decoder, m Match) Match {
 	for d.left() > 0 {
-		m = append(m, OXM{})
+		m = extend(m)
 		parseOXM(d, &m[len(m)-1])
 	}
 	return m

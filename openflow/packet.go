@@ -85,8 +85,8 @@ func parsePacketOut(d *decoder) *PacketOut {
 	m := &PacketOut{BufferID: d.u32(), InPort: PortNo(d.u32())}
 	n := int(d.u16())
 	d.skip(6)
-	outer := d.enter(n, "actions")
-	if d.err == nil {
+	outer := d.enter(n)
+	if !d.bad {
 		m.Actions = parseActions(d, nil)
 	}
 	d.leave(outer)

@@ -204,7 +204,7 @@ func parseTLVMaps(d *decoder) []TLVMap {
 	for d.left() > 0 {
 		m := TLVMap{Class: d.u16(), Type: d.u8(), Len: d.u8(), Index: d.u16()}
 		d.skip(2)
-		if d.err == nil {
+		if !d.bad {
 			list = append(list, m)
 		}
 	}

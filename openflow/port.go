@@ -125,7 +125,7 @@ func parsePort(d *decoder, p *Port) {
 	p.Config, p.State = PortConfig(d.u32()), PortState(d.u32())
 	for d.left() > 0 {
 		property := parsePortProperty(d)
-		if d.err == nil {
+		if !d.bad {
 			p.Properties = append(p.Properties, property)
 		}
 	}

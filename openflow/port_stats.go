@@ -58,7 +58,7 @@ func parsePortMod(d *decoder) *PortMod {
 		}
 		d.leave(outer)
 		d.skip(-length & 7)
-		if d.err == nil {
+		if !d.bad {
 			m.Properties = append(m.Properties, p)
 		}
 	}
@@ -158,7 +158,7 @@ func parsePortStatsReply(d *decoder) PortStatsReply {
 			d.skip(-length & 7)
 		}
 		d.leave(outer)
-		if d.err == nil {
+		if !d.bad {
 			list = append(list, p)
 		}
 	}

@@ -28,7 +28,7 @@ func parseRawProperties(d *decoder, what string) []RawProperty {
 		p := RawProperty{Type: typ, Data: d.rest()}
 		d.leave(outer)
 		d.skip(-length & 7)
-		if d.err == nil {
+		if !d.bad {
 			list = append(list, p)
 		}
 	}

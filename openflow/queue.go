@@ -112,7 +112,7 @@ func parseQueueStatsReply(d *decoder) QueueStatsReply {
 		}
 		q.Properties = parseRawProperties(d, "queue statistics property")
 		d.leave(outer)
-		if d.err == nil {
+		if !d.bad {
 			list = append(list, q)
 		}
 	}
@@ -159,7 +159,7 @@ func parseQueueDescReply(d *decoder) QueueDescReply {
 			q.Properties = append(q.Properties, p)
 		}
 		d.leave(outer)
-		if d.err == nil {
+		if !d.bad {
 			list = append(list, q)
 		}
 	}

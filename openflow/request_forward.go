@@ -22,9 +22,6 @@ func (m *RequestForward) appendBody(b []byte) ([]byte, error) {
 
 func parseRequestForward(d *decoder) *RequestForward {
 	m := &RequestForward{}
-	if !d.need(HeaderLen, "forwarded request") {
-		return m
-	}
 	h, err := ParseHeader(d.b[d.pos:d.end])
 	switch {
 	case err != nil || int(h.Length) != d.left():

@@ -117,7 +117,7 @@ func parseTableProperties(d *decoder) []TableProperty {
 		}
 		d.leave(outer)
 		d.skip(-length & 7)
-		if d.err == nil {
+		if !d.bad {
 			list = append(list, p)
 		}
 	}
@@ -161,7 +161,7 @@ func parseTableDesc(d *decoder) TableDesc {
 func parseTableDescReply(d *decoder) TableDescReply {
 	var list TableDescReply
 	for d.left() > 0 {
-		if t := parseTableDesc(d); d.err == nil {
+		if t := parseTableDesc(d); !d.bad {
 			list = append(list, t)
 		}
 	}

@@ -140,7 +140,7 @@ func parseTableFeatures(d *decoder) []TableFeatures {
 			t.Properties = append(t.Properties, p)
 		}
 		d.leave(outer)
-		if d.err == nil {
+		if !d.bad {
 			list = append(list, t)
 		}
 	}

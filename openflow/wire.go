@@ -1,86 +1,88 @@
 package openflow
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 )
 
-// decoder reads b from pos up to end. The first error sticks: later reads
-// return zeros, so that a decoder reads top to bottom and asks once.
+// decoder reads b from pos up to end. The first fault sticks: it moves end to
+// pos, so that nothing more is read, all loops end, and later reads return
+// zeros. A decoder so reads top to bottom and asks once, with fault.
 type decoder struct {
 	b        []byte // the whole message, so that offsets in errors are true
 	pos, end int
 	depth    int // of actions within actions
-	err      *ParseError
+	bad      bool
+	err      *ParseError // what failf said; nil if bad for want of octets
+}
+
+// fault is the first fault, nil if there was none.
+func (d *decoder) fault() *ParseError {
+	if d.bad && d.err == nil {
+		d.err = &ParseError{Kind: ErrTruncated, Offset: d.pos, What: "more octets are needed"}
+	}
+	return d.err
 }
 
 func (d *decoder) failf(kind ParseErrorKind, format string, args ...any) {
-	if d.err == nil {
+	if !d.bad {
 		d.err = &ParseError{Kind: kind, Offset: d.pos, What: fmt.Sprintf(format, args...)}
 	}
-	d.pos = d.end
+	d.stop()
 }
 
-// need makes sure that n octets are left.
-func (d *decoder) need(n int, what string) bool {
-	if d.end-d.pos < n || d.err != nil {
-		d.truncated(n, what)
-		return false
-	}
-	return true
-}
-
-func (d *decoder) truncated(n int, what string) {
-	d.failf(ErrTruncated, "%s: need %d octets, have %d", what, n, d.end-d.pos)
-}
+func (d *decoder) stop() { d.bad, d.end = true, d.pos }
 
 func (d *decoder) left() int { return d.end - d.pos }
 
 func (d *decoder) u8() uint8 {
-	if d.end-d.pos < 1 {
-		d.truncated(1, "integer")
+	p := d.pos
+	if d.end-p < 1 {
+		d.stop()
 		return 0
 	}
-	v := d.b[d.pos]
-	d.pos++
-	return v
+	d.pos = p + 1
+	return d.b[p]
 }
 
 func (d *decoder) u16() uint16 {
-	if d.end-d.pos < 2 {
-		d.truncated(2, "integer")
+	p := d.pos
+	if d.end-p < 2 {
+		d.stop()
 		return 0
 	}
-	v := binary.BigEndian.Uint16(d.b[d.pos:])
-	d.pos += 2
-	return v
+	d.pos = p + 2
+	return binary.BigEndian.Uint16(d.b[p:])
 }
 
 func (d *decoder) u32() uint32 {
-	if d.end-d.pos < 4 {
-		d.truncated(4, "integer")
+	p := d.pos
+	if d.end-p < 4 {
+		d.stop()
 		return 0
 	}
-	v := binary.BigEndian.Uint32(d.b[d.pos:])
-	d.pos += 4
-	return v
+	d.pos = p + 4
+	return binary.BigEndian.Uint32(d.b[p:])
 }
 
 func (d *decoder) u64() uint64 {
-	if d.end-d.pos < 8 {
-		d.truncated(8, "integer")
+	p := d.pos
+	if d.end-p < 8 {
+		d.stop()
 		return 0
 	}
-	v := binary.BigEndian.Uint64(d.b[d.pos:])
-	d.pos += 8
-	return v
+	d.pos = p + 8
+	return binary.BigEndian.Uint64(d.b[p:])
 }
 
 // skip passes over n octets of padding.
 func (d *decoder) skip(n int) {
-	if d.need(n, "padding") {
-		d.pos += n
+	if d.end-d.pos < n {
+		d.stop()
+		return
 	}
+	d.pos += n
 }
 
 // skipPad passes over what is left of the window if it is less than 8 octets:
@@ -92,59 +94,54 @@ func (d *decoder) skipPad() {
 }
 
 // take returns the next n octets, which alias the input; nil for none.
-func (d *decoder) take(n int, what string) []byte {
-	if !d.need(n, what) || n == 0 {
+func (d *decoder) take(n int) []byte {
+	p := d.pos
+	if n < 0 || d.end-p < n {
+		d.stop()
 		return nil
 	}
-	v := d.b[d.pos : d.pos+n : d.pos+n]
-	d.pos += n
-	return v
+	if n == 0 {
+		return nil
+	}
+	d.pos = p + n
+	return d.b[p : p+n : p+n]
 }
 
 // rest returns all that is left, which aliases the input; nil if nothing is.
-func (d *decoder) rest() []byte {
-	if d.pos == d.end {
-		return nil
-	}
-	v := d.b[d.pos:d.end:d.end]
-	d.pos = d.end
-	return v
-}
+func (d *decoder) rest() []byte { return d.take(d.end - d.pos) }
 
 // text returns n octets up to the first NUL as a string.
 func (d *decoder) text(n int) string {
-	v := d.take(n, "string")
-	for i, c := range v {
-		if c == 0 {
-			return string(v[:i])
-		}
+	v := d.take(n)
+	if i := bytes.IndexByte(v, 0); i >= 0 {
+		v = v[:i]
 	}
 	return string(v)
 }
 
 func (d *decoder) mac() (m MAC) {
-	copy(m[:], d.take(6, "MAC address"))
+	copy(m[:], d.take(6))
 	return m
 }
 
 // enter narrows the window to the next n octets and returns the old end, which
 // leave wants back.
-func (d *decoder) enter(n int, what string) (outer int) {
+func (d *decoder) enter(n int) (outer int) {
 	outer = d.end
-	if d.need(n, what) {
-		d.end = d.pos + n
+	if n < 0 || d.end-d.pos < n {
+		d.stop()
+		return outer
 	}
+	d.end = d.pos + n
 	return outer
 }
 
-// leave passes over what was not read of the window and widens it again.
+// leave passes over what was not read of the window and widens it again, unless
+// there was a fault.
 func (d *decoder) leave(outer int) {
-	if d.err != nil {
-		d.pos = outer
-	} else {
-		d.pos = d.end
+	if !d.bad {
+		d.pos, d.end = d.end, outer
 	}
-	d.end = outer
 }
 
 // tlv reads the type and length that begin an action, instruction or property
@@ -154,13 +151,13 @@ func (d *decoder) tlv(min int, what string) (typ uint16, length, outer int) {
 	typ, l := d.u16(), d.u16()
 	length = int(l)
 	switch {
-	case d.err != nil:
+	case d.bad:
 	case length < min:
 		d.failf(ErrBadLength, "%s type %d: length %d is below %d", what, typ, length, min)
 	case length-4 > d.left():
 		d.failf(ErrBadLength, "%s type %d: length %d is more than the %d octets left", what, typ, length, d.left()+4)
 	default:
-		return typ, length, d.enter(length-4, what)
+		return typ, length, d.enter(length - 4)
 	}
 	return typ, length, d.end
 }
@@ -174,13 +171,13 @@ func (d *decoder) entryAfter(n, min int, what string) (outer int) {
 	length := int(d.u16())
 	rest := length - n - 2
 	switch {
-	case d.err != nil:
+	case d.bad:
 	case length < min:
 		d.failf(ErrBadLength, "%s: length %d is below %d", what, length, min)
 	case rest > d.left():
 		d.failf(ErrBadLength, "%s: length %d is more than the %d octets left", what, length, d.left()+n+2)
 	default:
-		return d.enter(rest, what)
+		return d.enter(rest)
 	}
 	return d.end
 }

@@ -52,7 +52,7 @@ func (s *session) startMonitor(r *Replica, schema *Schema) error {
 			c.mu.Lock()
 			c.formats[s.endpoint] = serverFormat{s.id, f}
 			c.mu.Unlock()
-		case errors.As(err, new(*RPCError)):
+		case errors.As(err, new(*RPCError)) && !r.hasCopy():
 			return s.refuse(r, err)
 		default:
 			return fmt.Errorf("ovsdb: %v: first copy: %w", r, err)
@@ -172,7 +172,7 @@ func (s *session) firstCopy(in *reader, r *Replica, want *contents, f format) er
 	s.client.mu.Lock()
 	current := r.monitor.session == s
 	if current {
-		r.monitor.lastTxn = txn
+		r.monitor.lastTxn, r.monitor.moving = txn, false
 	}
 	s.client.mu.Unlock()
 	if current {
@@ -208,7 +208,7 @@ func (c *Client) setConditions(ctx context.Context, r *Replica, table string, wh
 		}
 	}
 	// The position is that of the old conditions.
-	m.where, m.lastTxn = changed, UUID{}
+	m.where, m.lastTxn, m.moving = changed, UUID{}, true
 	c.mu.Unlock()
 	if s == nil || id == 0 {
 		return nil
@@ -224,5 +224,12 @@ func (c *Client) setConditions(ctx context.Context, r *Replica, table string, wh
 	if err != nil {
 		return err
 	}
-	return s.callContext(ctx, "monitor_cond_change", append(b, "}]}]"...), skipResult)
+	return s.callContext(ctx, "monitor_cond_change", append(b, "}]}]"...), func(r *reader) error {
+		c.mu.Lock()
+		if m.session == s && m.id == id {
+			m.moving = false
+		}
+		c.mu.Unlock()
+		return r.dec.SkipValue()
+	})
 }

@@ -46,6 +46,9 @@ type monitor struct {
 	// where has the conditions of tables that were changed since the start. It
 	// is replaced, not changed.
 	where map[string][]Condition
+	// moving tells that the server has not confirmed where yet: until it does,
+	// or sends a first copy, what the replica holds has no position.
+	moving bool
 }
 
 func newReplica(c *Client, database string, spec MonitorSpec) *Replica {
@@ -142,6 +145,13 @@ func (r *Replica) SetConditions(ctx context.Context, table string, where ...Cond
 		return context.Cause(ctx)
 	}
 	return r.client.setConditions(ctx, r, table, where)
+}
+
+// hasCopy tells whether a first copy has come.
+func (r *Replica) hasCopy() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.copies > 0
 }
 
 // settle reports the outcome of the first attempt to copy.

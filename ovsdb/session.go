@@ -117,7 +117,7 @@ func (s *session) reconcile() error {
 	var replicas []*Replica
 	var misfits []error
 	for _, r := range c.replicas {
-		if r.monitor.session != s {
+		if r.monitor.session != s || converted && r.monitor.id == 0 {
 			replicas = append(replicas, r)
 			misfits = append(misfits, r.monitor.misfit)
 		}
@@ -249,7 +249,9 @@ func (s *session) update(r *reader, f format) error {
 		return s.misfit(replica, err)
 	}
 	s.client.mu.Lock()
-	replica.monitor.lastTxn = txn
+	if m := &replica.monitor; !m.moving {
+		m.lastTxn = txn
+	}
 	s.client.mu.Unlock()
 	replica.publish(d, false)
 	return nil

@@ -211,14 +211,37 @@ func TestConditionsAreMonitored(t *testing.T) {
 	if err := rep.SetConditions(t.Context(), "U"); err == nil {
 		t.Error("a table that is not there")
 	}
+	p.Notify("update3", `[1,"`+u3+`",{"T":{"`+u2+`":{"modify":{"n":1}}}}]`)
 	p.Cut()
 	p = script.Accept()
 	p.Handshake(tinySchema)
 	r = p.Expect("monitor_cond_since")
-	if !strings.Contains(string(r.Params), `[["name","==","b"],["n","==",1]]`) {
-		t.Errorf("after a reconnect: %s", r.Params)
+	want(t, string(r.Params), `["db",1,{"T":[{"columns":["name","n"],"where":[["name","==","b"],["n","==",1]]}]},"`+u3+`"]`)
+	p.Reply(r, `[true,"`+u1+`",{}]`)
+
+	// Cut before the server has confirmed: what is held has no position, though
+	// an update came meanwhile.
+	if err := c.Ready(t.Context()); err != nil {
+		t.Fatal(err)
 	}
-	p.Reply(r, `[false,"`+u1+`",{}]`)
+	go func() { done <- rep.SetConditions(t.Context(), "T") }()
+	p.Expect("monitor_cond_change")
+	p.Notify("update3", `[1,"`+u2+`",{"T":{"`+u2+`":{"modify":{"n":2}}}}]`)
+	p.Cut()
+	if err := <-done; err == nil {
+		t.Error("confirmed by nobody")
+	}
+	p = script.Accept()
+	p.Handshake(tinySchema)
+	r = p.Expect("monitor_cond_since")
+	want(t, string(r.Params), `["db",1,{"T":[{"columns":["name","n"]}]},"`+u0+`"]`)
+
+	// What was accepted before and is refused now is tried again.
+	p.Fail(r, `{"error":"internal error"}`)
+	p.ExpectGone()
+	p = script.Accept()
+	p.Handshake(tinySchema)
+	p.Reply(p.Expect("monitor_cond_since"), `[false,"`+u1+`",{}]`)
 
 	// A replica that is closed is cancelled, and one in the middle of its first
 	// copy too.

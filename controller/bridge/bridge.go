@@ -8,7 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
-	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -44,18 +44,30 @@ type Bridge struct {
 	leave    context.CancelCauseFunc // ends the session that has the seat, or waits for it
 	number   uint64                  // of the newest session
 	current  *session.Session
-	wants    wants            // newest wish of the owner
+	wants    Wants            // newest wish of the owner
 	counters session.Counters // of past sessions
 	resent   uint64
 }
 
-// wants is what the owner wants of next hops.
-type wants struct {
-	hops     []netip.Addr
-	mac      openflow.MAC
-	zone     uint16
-	gateways []netip.Prefix
-	refresh  time.Duration
+// Wants is what the owner wants of the sessions, of this one and later ones.
+type Wants struct {
+	// Lead is true while the owner is the one that writes to the bridge. Only
+	// then is the master's role taken, and only then are packets put back.
+	Lead bool
+	// Hops are the addresses whose MAC and port must be found, and Refresh how
+	// often those found are asked for again.
+	Hops    []netip.Addr
+	Refresh time.Duration
+	// MAC and Gateways are brlb's own addresses.
+	MAC      openflow.MAC
+	Gateways []netip.Prefix
+	Zone     uint16 // of conntrack
+}
+
+// Equal says whether two wishes are the same.
+func (w *Wants) Equal(other *Wants) bool {
+	return w.Lead == other.Lead && w.Refresh == other.Refresh && w.MAC == other.MAC && w.Zone == other.Zone &&
+		slices.Equal(w.Hops, other.Hops) && slices.Equal(w.Gateways, other.Gateways)
 }
 
 // ErrNotConnected is returned when there is no session, or not the one that a
@@ -71,7 +83,7 @@ const (
 
 // New returns a bridge that is not connected yet; Run connects it.
 func New(opts Options) *Bridge {
-	return &Bridge{opts: opts, wanted: make(chan struct{}, 1), wants: wants{refresh: opts.Refresh}}
+	return &Bridge{opts: opts, wanted: make(chan struct{}, 1), wants: Wants{Refresh: opts.Refresh}}
 }
 
 // Run keeps a session until ctx ends. It fails only if it cannot listen.
@@ -92,16 +104,23 @@ func (b *Bridge) listen(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	context.AfterFunc(ctx, func() { listener.Close() })
+	defer func() { listener.Close() }()
 	var serving sync.WaitGroup
 	defer serving.Wait()
 	room := make(chan struct{}, maxConnections)
 	for {
-		conn, err := listener.Accept()
-		if ctx.Err() != nil {
+		conn, err := listener.accept(ctx)
+		switch {
+		case ctx.Err() != nil:
 			return ctx.Err()
-		}
-		if err != nil {
+		case errors.Is(err, errSocketGone):
+			b.opts.Logger.Warn("somebody removed the socket for the switch; it is made anew", "listen", b.opts.Listen)
+			listener.Close()
+			if listener, err = listenSocket(b.opts.Listen); err != nil {
+				return err
+			}
+			continue
+		case err != nil:
 			b.opts.Logger.Warn("accept failed", "listen", b.opts.Listen, "err", err)
 			if !sleep(ctx, time.Second) {
 				return ctx.Err()
@@ -230,11 +249,10 @@ func (b *Bridge) Announce(ctx context.Context, mac openflow.MAC, addrs []netip.A
 	return nil
 }
 
-// Want says for which next hops to ask, and with which addresses of brlb's
-// own. It never blocks; the newest wish holds, for later sessions too.
-func (b *Bridge) Want(hops []netip.Addr, mac openflow.MAC, zone uint16, gateways []netip.Prefix, refresh time.Duration) {
+// Want says what the sessions must do. It never blocks; the newest wish holds.
+func (b *Bridge) Want(w Wants) {
 	b.mu.Lock()
-	b.wants = wants{hops: hops, mac: mac, zone: zone, gateways: gateways, refresh: refresh}
+	b.wants = w
 	b.mu.Unlock()
 	select {
 	case b.wanted <- struct{}{}:
@@ -288,26 +306,6 @@ func packetOut(frame []byte) *openflow.PacketOut {
 func splitTarget(target string) (network, address string) {
 	network, address, _ = strings.Cut(target, ":")
 	return network, address
-}
-
-// listenSocket listens on unix:PATH or tcp:ADDRESS:PORT. A unix socket that
-// nobody listens on any more is replaced.
-func listenSocket(target string) (net.Listener, error) {
-	network, address := splitTarget(target)
-	if network == "unix" {
-		if conn, err := net.DialTimeout(network, address, time.Second); err == nil {
-			conn.Close()
-			return nil, fmt.Errorf("listen on %s: another process answers there; is a second brlb running?", target)
-		}
-		if err := os.Remove(address); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return nil, fmt.Errorf("listen on %s: remove the old socket: %w", target, err)
-		}
-	}
-	listener, err := net.Listen(network, address)
-	if err != nil {
-		return nil, fmt.Errorf("listen for the switch on %s: %w", target, err)
-	}
-	return listener, nil
 }
 
 func sleep(ctx context.Context, d time.Duration) bool {

@@ -159,7 +159,7 @@ func gateways() []netip.Prefix { return []netip.Prefix{netip.MustParsePrefix("10
 func TestNextHopsAreAskedForInEverySession(t *testing.T) {
 	st := newStand(t)
 	next[Connected](t, st)
-	st.bridge.Want([]netip.Addr{host(11)}, ownMAC, 5, gateways(), time.Hour)
+	st.bridge.Want(Wants{Lead: true, Hops: []netip.Addr{host(11)}, MAC: ownMAC, Zone: 5, Gateways: gateways(), Refresh: time.Hour})
 	question := arpAsk(ownMAC, netip.MustParseAddr("10.30.0.1"), host(11))
 	st.sent(t, question)
 	st.sw.Async(&openflow.PacketIn{
@@ -186,7 +186,7 @@ func TestNextHopsAreAskedForInEverySession(t *testing.T) {
 func TestStaleConnectionsAreFlushedInTheirZone(t *testing.T) {
 	st := newStand(t)
 	next[Connected](t, st)
-	st.bridge.Want(nil, ownMAC, 5, nil, time.Hour)
+	st.bridge.Want(Wants{Lead: true, MAC: ownMAC, Zone: 5, Refresh: time.Hour})
 	st.sw.Disconnect()
 	next[Connected](t, st)
 	m := handedUp(segment(client, member, 0, false, nil), client, vip)

@@ -32,11 +32,13 @@ type serving struct {
 	bridge     *Bridge
 	session    *session.Session
 	number     uint64
-	wants      wants
+	wants      Wants
 	neighbours *Neighbours
 	asking     *time.Timer // when next hops are asked for again
 	ports      map[openflow.PortNo]state.Port
 	watched    bool
+	master     bool // of the switch
+	retake     *time.Timer
 }
 
 // serve runs one session from handshake to end. It returns why it ended. Until
@@ -95,8 +97,7 @@ func (v *serving) checkBridge(ctx context.Context) error {
 	return nil
 }
 
-// inventory takes the lead of the switch and reads what it holds; it changes
-// no flow.
+// inventory reads what the switch holds; it changes no flow.
 func (v *serving) inventory(ctx context.Context) (Connected, error) {
 	s := v.session
 	c := Connected{DatapathID: s.Features().DatapathID}
@@ -104,9 +105,6 @@ func (v *serving) inventory(ctx context.Context) (Connected, error) {
 	c.Description = fmt.Sprintf("%s %s", desc.Hardware, desc.Software)
 	if err := s.Send(ctx, &openflow.SetConfig{SwitchConfig: openflow.SwitchConfig{MissSendLen: missSendLen}}); err != nil {
 		return c, fmt.Errorf("set config: %w", err)
-	}
-	if _, err := s.TakeRole(ctx, openflow.RoleMaster); err != nil {
-		return c, fmt.Errorf("become master: %w", err)
 	}
 	// Watch before reading, so that no change falls between the two. A switch
 	// that brlb dials tells of ports from SET_CONFIG on.
@@ -184,7 +182,11 @@ func (v *serving) loop(ctx context.Context) error {
 	defer look.Stop()
 	v.asking = time.NewTimer(0)
 	defer v.asking.Stop()
-	v.takeWants()
+	v.retake = time.NewTimer(retakeRole)
+	defer v.retake.Stop()
+	if err := v.takeWants(ctx); err != nil {
+		return err
+	}
 	for {
 		select {
 		case <-ctx.Done():
@@ -192,7 +194,13 @@ func (v *serving) loop(ctx context.Context) error {
 		case <-v.session.Done():
 			return v.session.Err()
 		case <-v.bridge.wanted:
-			v.takeWants()
+			if err := v.takeWants(ctx); err != nil {
+				return err
+			}
+		case <-v.retake.C:
+			if err := v.lead(ctx); err != nil {
+				return err
+			}
 		case now := <-v.asking.C:
 			due, next := v.neighbours.Due(now)
 			if err := v.ask(ctx, due); err != nil {
@@ -222,13 +230,37 @@ func (v *serving) loop(ctx context.Context) error {
 }
 
 // takeWants takes over what the owner wants by now.
-func (v *serving) takeWants() {
+func (v *serving) takeWants(ctx context.Context) error {
 	v.bridge.mu.Lock()
 	v.wants = v.bridge.wants
 	v.bridge.mu.Unlock()
-	v.neighbours.SetRefresh(v.wants.refresh)
-	v.neighbours.Want(v.wants.hops, time.Now())
+	v.neighbours.SetRefresh(v.wants.Refresh)
+	v.neighbours.Want(v.wants.Hops, time.Now())
 	v.asking.Reset(0)
+	return v.lead(ctx)
+}
+
+// retakeRole is how long brlb waits before it takes back the master's role from
+// somebody who took it although brlb is the one that writes.
+const retakeRole = 5 * time.Second
+
+// lead takes the master's role if this brlb is the one that writes and has it
+// not. The switch refuses what the brlb that wrote before still sends.
+func (v *serving) lead(ctx context.Context) error {
+	if !v.wants.Lead {
+		v.master = false
+		return nil
+	}
+	if v.master {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	if _, err := v.session.TakeRole(ctx, openflow.RoleMaster); err != nil {
+		return fmt.Errorf("become master: %w", err)
+	}
+	v.master = true
+	return nil
 }
 
 // askAgain asks for all next hops anew: a port has come, and anybody may have
@@ -263,6 +295,12 @@ func (v *serving) handle(ctx context.Context, event session.Event) (changed bool
 		v.bridge.opts.Emit(PortsChanged{Ports: v.portList()})
 	case *openflow.PacketIn:
 		return false, v.packetIn(ctx, m)
+	case *openflow.RoleStatus:
+		if v.master && m.Role != openflow.RoleMaster {
+			v.master = false
+			v.retake.Reset(retakeRole)
+			v.bridge.opts.Logger.Warn("another controller has become the switch's master", "bridge", v.bridge.opts.Bridge)
+		}
 	case *openflow.MultipartReply:
 		return concerns(m), nil
 	case *openflow.Error:
@@ -296,12 +334,12 @@ func concerns(m *openflow.MultipartReply) bool {
 func (v *serving) ask(ctx context.Context, addrs []netip.Addr) error {
 	for _, addr := range addrs {
 		var sender netip.Addr
-		for _, g := range v.wants.gateways {
+		for _, g := range v.wants.Gateways {
 			if g.Contains(addr) {
 				sender = g.Addr()
 			}
 		}
-		if err := v.session.Send(ctx, packetOut(arpAsk(v.wants.mac, sender, addr))); err != nil {
+		if err := v.session.Send(ctx, packetOut(arpAsk(v.wants.MAC, sender, addr))); err != nil {
 			return err
 		}
 	}
@@ -324,7 +362,10 @@ func (v *serving) packetIn(ctx context.Context, m *openflow.PacketIn) error {
 		v.neighbours.Learned(addr, time.Now())
 		v.bridge.opts.Emit(NextHopFound{Addr: addr, Hop: state.NextHop{MAC: mac, Port: uint32(m.InPort()), Source: "arp"}})
 	case pipeline.TableVIP:
-		messages, err := putBack(m, v.wants.zone)
+		if !v.wants.Lead {
+			return nil // the brlb that leads is told too
+		}
+		messages, err := putBack(m, v.wants.Zone)
 		if err != nil {
 			v.bridge.opts.Logger.Debug("packet not put back", "bridge", v.bridge.opts.Bridge, "err", err)
 			return nil

@@ -310,10 +310,12 @@ func (i *Inventory) store(ctx context.Context, set map[string]string, remove []s
 	i.mu.Lock()
 	replica := i.replica
 	i.mu.Unlock()
-	if replica == nil {
+	connection, _ := i.client.State()
+	lock, _ := i.lock.State()
+	switch {
+	case replica == nil || !connection.Connected: // and the lock is gone with the connection
 		return fmt.Errorf("OVSDB at %s is not connected; nothing was stored", i.opts.Endpoint)
-	}
-	if lock, _ := i.lock.State(); !lock.Held {
+	case !lock.Held:
 		return ErrNotHeld
 	}
 	var err error

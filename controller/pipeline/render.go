@@ -148,7 +148,15 @@ func slotRows(pool uint16, owners []uint16, old []Row, oldOwners []uint16) ([]Ro
 			load = loadMember(number)
 			loads[number] = load
 		}
-		row, err := e.row(slotFlow(pool, slot, load))
+		var flow *openflow.FlowMod
+		if slot < len(old) { // of the same match
+			changed := *old[slot].Mod
+			changed.Instructions = load
+			flow = &changed
+		} else {
+			flow = slotFlow(pool, slot, load)
+		}
+		row, err := e.row(flow)
 		if err != nil {
 			return nil, err
 		}

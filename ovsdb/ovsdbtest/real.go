@@ -6,6 +6,7 @@ package ovsdbtest
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -210,14 +211,18 @@ func run(t testing.TB, dir, name string, args ...string) string {
 	return string(out)
 }
 
-func waitFor(t testing.TB, path string) {
+// waitFor waits until somebody listens on a unix socket, which exists a moment
+// before that.
+func waitFor(t testing.TB, socket string) {
 	t.Helper()
 	for deadline := time.Now().Add(startTimeout); ; time.Sleep(2 * time.Millisecond) {
-		if _, err := os.Stat(path); err == nil {
+		nc, err := net.Dial("unix", socket)
+		if err == nil {
+			nc.Close()
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("%s did not appear", path)
+			t.Fatalf("nobody listens: %v", err)
 		}
 	}
 }
