@@ -81,8 +81,8 @@ func lockWord(v *view) string {
 
 func (l *loop) poolDocument(v *view, p *state.Pool) api.Pool {
 	doc := api.Pool{
-		Name: p.Name, ID: p.ID, Mode: p.Mode, Layout: p.Layout, Slots: p.Slots, Digest: p.Digest,
-		Active: p.Active, Waiting: !p.Settled, Problem: p.Problem,
+		Name: p.Name, ID: p.ID, Mode: p.Mode, Layout: p.Layout, Version: p.Version, Slots: p.Slots, Digest: p.Digest,
+		Anchor: l.anchorDocument(p), Active: p.Active, Waiting: !p.Settled, Problem: p.Problem,
 	}
 	for i := range p.Members {
 		doc.Members = append(doc.Members, l.memberDocument(v, p, &p.Members[i]))
@@ -159,7 +159,10 @@ func (l *loop) Slots(name string) (*api.Slots, error) {
 	if err != nil {
 		return nil, err
 	}
-	doc := &api.Slots{Pool: p.Name, ID: p.ID, Slots: p.Slots, Layout: p.Layout, Digest: p.Digest}
+	doc := &api.Slots{Pool: p.Name, ID: p.ID, Slots: p.Slots, Layout: p.Layout, Version: p.Version, Digest: p.Digest, Anchor: l.anchorDocument(p)}
+	if doc.Anchor != nil {
+		doc.Anchor.Members = anchorMembers(p)
+	}
 	index := map[string]int{}
 	for i := range p.Members {
 		index[p.Members[i].ID.Key] = i

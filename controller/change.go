@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -12,21 +11,21 @@ import (
 	"brlb/controller/api"
 	"brlb/controller/config"
 	"brlb/controller/state"
-	"brlb/maglev"
 )
 
 // Change implements api.Backend: it sets a member's admin state.
 func (l *loop) Change(ctx context.Context, admin string, req api.ChangeRequest) (*api.Change, error) {
 	override := state.Override{State: state.Admin(admin), Who: req.Who, Why: req.Why, At: time.Now().UTC().Truncate(time.Second)}
-	change, id, err := l.whatIf(ctx, req.Member, override)
+	c, err := l.whatIf(ctx, func(c *consequence) error { return c.override(req.Member, override) })
 	if err != nil {
 		return nil, err
 	}
-	if change.empties && !req.Force {
+	change, id := c.describe(), c.member.ID
+	if empties(c.before, c.after) && !req.Force {
 		return nil, badRequest(http.StatusConflict, "this would leave pool %s without a member that owns slots, and its traffic would be dropped; use force if that is meant", id.Pool)
 	}
 	if req.DryRun {
-		return &change.Change, nil
+		return change, nil
 	}
 	if err := l.inv.StoreOverride(ctx, id, override); err != nil {
 		return nil, err
@@ -45,7 +44,7 @@ func (l *loop) Change(ctx context.Context, admin string, req api.ChangeRequest) 
 		change.Confirmed = l.wait(ctx, revision, time.Duration(req.WaitSeconds*float64(time.Second)))
 		l.settle(ctx)
 	}
-	return &change.Change, nil
+	return change, nil
 }
 
 // wait waits until the switch has confirmed a revision. It reports whether it
@@ -66,106 +65,6 @@ func (l *loop) wait(ctx context.Context, revision uint64, most time.Duration) bo
 			return false
 		}
 	}
-}
-
-// Plan implements api.Backend: what an operation would move.
-func (l *loop) Plan(ctx context.Context, operation, member string) (*api.Change, error) {
-	admin := map[string]state.Admin{"drain": state.Draining, "enable": state.Enabled, "disable": state.Disabled}[operation]
-	if admin == "" {
-		return nil, badRequest(http.StatusBadRequest, "operation %.40q is not known: drain, enable or disable", operation)
-	}
-	change, _, err := l.whatIf(ctx, member, state.Override{State: admin, At: time.Now()})
-	if err != nil {
-		return nil, err
-	}
-	return &change.Change, nil
-}
-
-// consequence is what a change of one member would do.
-type consequence struct {
-	api.Change
-	empties bool // a pool whose slots have owners now would drop its traffic
-}
-
-// whatIf asks a copy of the state what an override would do.
-func (l *loop) whatIf(ctx context.Context, member string, override state.Override) (consequence, state.MemberID, error) {
-	var found []*state.Member
-	var before, after *state.Snapshot
-	err := l.do(ctx, func() {
-		before = l.state.Snapshot()
-		if found = before.Find(member); len(found) != 1 {
-			return
-		}
-		copied := l.state.Clone()
-		copied.SetOverride(found[0].ID, override)
-		after = copied.Snapshot()
-	})
-	if err != nil {
-		return consequence{}, state.MemberID{}, err
-	}
-	switch len(found) {
-	case 0:
-		return consequence{}, state.MemberID{}, badRequest(http.StatusNotFound, "no member is called %.60q; there is %s", member, memberNames(before))
-	case 1:
-	default:
-		var names []string
-		for _, m := range found {
-			names = append(names, m.ID.Pool+"/"+m.Name)
-		}
-		return consequence{}, state.MemberID{}, badRequest(http.StatusBadRequest, "%.60q may be one of %s: name the pool too", member, strings.Join(names, ", "))
-	}
-	id := found[0].ID
-	from, to := before.Pool(id.Pool), after.Pool(id.Pool)
-	c := consequence{
-		Change: api.Change{
-			Member: found[0].Name, Pool: id.Pool, Moves: moves(from, to), Members: memberMoves(from, to),
-			Text: fmt.Sprintf("%s is %s", found[0].Name, override.State),
-		},
-		empties: empties(from, to),
-	}
-	return c, id, nil
-}
-
-// empties says whether a change takes a pool's last owner of slots. Active
-// members of weight 0 own none.
-func empties(before, after *state.Pool) bool { return before.Table != nil && after.Table == nil }
-
-func memberNames(s *state.Snapshot) string {
-	var names []string
-	for i := range s.Pools {
-		for j := range s.Pools[i].Members {
-			names = append(names, s.Pools[i].Members[j].Name)
-		}
-	}
-	slices.Sort(names)
-	const most = 20
-	if names = slices.Compact(names); len(names) > most {
-		names = append(names[:most], "...")
-	}
-	return strings.Join(names, ", ")
-}
-
-func moves(before, after *state.Pool) api.Moves {
-	change := maglev.Compare(table(before), table(after))
-	return api.Moves{
-		Slots: change.Slots, Moved: change.Moved, Needed: change.Needed, Collateral: change.Collateral,
-		LowerBound: change.LowerBound, Before: before.Digest, After: after.Digest,
-	}
-}
-
-func memberMoves(before, after *state.Pool) []api.MemberMove {
-	var list []api.MemberMove
-	for _, m := range maglev.Compare(table(before), table(after)).Members {
-		name := m.Key
-		if member := after.Member(m.Key); member != nil {
-			name = member.Name
-		} else if member := before.Member(m.Key); member != nil {
-			name = member.Name
-		}
-		list = append(list, api.MemberMove{Name: name, Before: m.Before, After: m.After, Gained: m.Gained, Lost: m.Lost})
-	}
-	slices.SortFunc(list, func(a, b api.MemberMove) int { return cmp.Compare(a.Name, b.Name) })
-	return list
 }
 
 // Reload implements api.Backend: it reads the configuration file again. A file
@@ -223,6 +122,12 @@ func describeReload(before, after *state.Snapshot) []string {
 		if was == nil {
 			say("pool %s added", p.Name)
 			continue
+		}
+		if was.Layout != p.Layout {
+			say("pool %s: layout %s instead of %s", p.Name, p.Layout, was.Layout)
+		}
+		if was.Anchor != p.Anchor && was.Anchor != nil && p.Anchor != nil && was.Anchor.Digest != p.Anchor.Digest {
+			say("pool %s: anchor %s instead of %s", p.Name, p.Anchor.Digest, was.Anchor.Digest)
 		}
 		if was.ID != p.ID {
 			say("pool %s: id %d instead of %d", p.Name, p.ID, was.ID)

@@ -24,36 +24,38 @@ import (
 // loop owns the state of one bridge. The first group of fields belongs to the
 // goroutine of run alone; the second may be used from any.
 type loop struct {
-	state       *state.State
-	snapshot    *state.Snapshot // of the newest facts
-	inventory   inventory.Update
-	writer      bool // this brlb holds the lock, or did when OVSDB went away
-	reconcile   *reconciler
-	phase       phase
-	phaseAt     time.Time
-	adopted     bool   // what the switch held at the start has been taken over
-	loaded      bool   // stored member numbers have been loaded
-	stored      string // member numbers as stored
-	storing     bool
-	targets     map[state.ProbeID]health.Target
-	probing     probing // what targets were made from
-	wanted      bridge.Wants
-	sw          switchInfo
-	changedAt   time.Time // of the first change that the switch has not confirmed
-	confirmedAt time.Time // of the newest snapshot that it has confirmed
-	served      []netip.Addr
+	state          *state.State
+	snapshot       *state.Snapshot // of the newest facts
+	inventory      inventory.Update
+	writer         bool // this brlb holds the lock, or did when OVSDB went away
+	reconcile      *reconciler
+	phase          phase
+	phaseAt        time.Time
+	adopted        bool   // what the switch held at the start has been taken over
+	loaded         bool   // stored member numbers have been loaded
+	stored         string // member numbers as stored
+	storing        bool
+	storingAnchors bool
+	targets        map[state.ProbeID]health.Target
+	probing        probing // what targets were made from
+	wanted         bridge.Wants
+	sw             switchInfo
+	changedAt      time.Time // of the first change that the switch has not confirmed
+	confirmedAt    time.Time // of the newest snapshot that it has confirmed
+	served         []netip.Addr
 
-	opts   Options
-	inv    *inventory.Inventory
-	bridge *bridge.Bridge
-	prober *health.Prober
-	probes *probeStats
-	path   *probePath
-	stats  *stats
-	events *eventLog
-	posts  chan any
-	done   chan struct{}
-	view   atomic.Pointer[view]
+	opts    Options
+	inv     *inventory.Inventory
+	bridge  *bridge.Bridge
+	prober  *health.Prober
+	probes  *probeStats
+	path    *probePath
+	stats   *stats
+	rebases *rebaseCosts
+	events  *eventLog
+	posts   chan any
+	done    chan struct{}
+	view    atomic.Pointer[view]
 
 	changedMu sync.Mutex
 	changed   chan struct{}
@@ -76,7 +78,7 @@ func newLoop(cfg *config.Config, opts Options, inv *inventory.Inventory) *loop {
 	l := &loop{
 		state: state.New(cfg, now), reconcile: newReconciler(),
 		phase: phaseDisconnected, phaseAt: now, targets: map[state.ProbeID]health.Target{},
-		opts: opts, inv: inv, probes: newProbeStats(), path: newProbePath(), stats: newStats(now), events: newEventLog(),
+		opts: opts, inv: inv, probes: newProbeStats(), path: newProbePath(), stats: newStats(now), rebases: newRebaseCosts(), events: newEventLog(),
 		posts: make(chan any, 1024), done: make(chan struct{}), changed: make(chan struct{}),
 	}
 	l.snapshot = l.state.Snapshot()
@@ -214,6 +216,8 @@ func (l *loop) takeConnected(ctx context.Context, e bridge.Connected, now time.T
 	if !l.adopted {
 		l.adopted = true
 		l.state.Adopt(pipeline.Members(installed), now)
+	} else if !l.writer {
+		l.state.AdoptTables(pipeline.Members(installed))
 	}
 	l.reconcile.connected(e.Session, installed)
 	l.note(state.Event{Time: now, Text: fmt.Sprintf("the switch is connected: %s, %d own flows", e.Description, installed.Len())})
@@ -247,10 +251,18 @@ func (l *loop) takeInventory(u inventory.Update) {
 	now := time.Now()
 	l.inventory = u
 	if u.Connected {
+		takesOver := u.Lock.Held && !l.writer && l.loaded
 		l.writer = u.Lock.Held
+		if takesOver && l.reconcile.installed != nil {
+			// Another brlb has made the tables meanwhile.
+			l.state.AdoptTables(pipeline.Members(l.reconcile.installed))
+		}
 	}
 	if !u.Bridge {
 		return
+	}
+	if !l.loaded || !l.writer {
+		l.state.LoadAnchors(u.Anchors)
 	}
 	if !l.loaded {
 		l.loaded, l.stored = true, u.Numbers
@@ -290,6 +302,7 @@ func (l *loop) turn(ctx context.Context, now time.Time) {
 	l.setProbes()
 	l.converge(ctx, now)
 	l.storeNumbers(ctx)
+	l.storeAnchors(ctx)
 	l.setPhase(now)
 	l.publish()
 }

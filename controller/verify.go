@@ -72,13 +72,10 @@ func (c *checker) pool(p *state.Pool) {
 	owners, strangers := c.owners(p, rows)
 	digest := ""
 	if len(rows) > 0 {
-		version := p.Layout
-		if p.Table != nil {
-			version = p.Table.Version
-		}
-		digest = maglev.Digest(version, p.ID, owners)
+		digest = maglev.Digest(p.Version, p.ID, owners)
 	}
-	c.say(name+"digest", digest == p.Digest, "the switch holds %s, computed is %s", orNone(digest), orNone(p.Digest))
+	c.say(name+"digest", digest == p.Digest, "layout %s: the switch holds %s, computed is %s", p.Version, orNone(digest), orNone(p.Digest))
+	c.anchor(name, p)
 	c.say(name+"owners are active", len(strangers) == 0, "%s", orAll(strangers, "every slot belongs to an active member"))
 	c.members(name, p)
 }

@@ -62,7 +62,7 @@ func TestSwitchComesBackEmpty(t *testing.T) {
 // slots move, and of the others only what the layout says.
 func TestMemberKilled(t *testing.T) {
 	onUserspace(t, func(t *testing.T, s *stand.Stand) {
-		plan, err := s.API.Plan(t.Context(), "drain", "be3")
+		plan, err := s.API.Plan(t.Context(), api.PlanRequest{Operation: "drain", Member: "be3"})
 		must(t, err)
 		before, err := s.API.Slots(t.Context(), "")
 		must(t, err)

@@ -31,16 +31,33 @@ func (s *Server) slots(_ http.ResponseWriter, r *http.Request) (any, error) {
 }
 
 func (s *Server) plan(_ http.ResponseWriter, r *http.Request) (any, error) {
-	q, err := query(r, "op", "member")
+	q, err := query(r, "op", "pool", "member", "address", "weight", "layout", "compare")
 	if err != nil {
 		return nil, err
 	}
-	op := q.choice("op", "", "drain", "enable", "disable")
-	member := q.required("member")
+	req := PlanRequest{
+		Operation: q.choice("op", "", "drain", "enable", "disable", "weight", "remove", "add", "rebase", "layout"),
+		Pool:      q.text("pool"),
+		Compare:   q.flag("compare"),
+	}
+	switch req.Operation {
+	case "rebase":
+	case "layout":
+		req.Layout = q.required("layout")
+	default:
+		req.Member = q.required("member")
+	}
+	if req.Operation == "weight" || req.Operation == "add" {
+		q.required("weight")
+		req.Weight = uint32(q.number("weight", 16))
+	}
+	if req.Operation == "add" {
+		req.Address = q.required("address")
+	}
 	if q.err != nil {
 		return nil, q.err
 	}
-	return s.backend.Plan(r.Context(), op, member)
+	return s.backend.Plan(r.Context(), req)
 }
 
 func (s *Server) flows(_ http.ResponseWriter, r *http.Request) (any, error) {
@@ -90,8 +107,8 @@ func (s *Server) change(admin string) answerFunc {
 		if strings.TrimSpace(req.Member) == "" {
 			return nil, mistake(`"member" is missing: name one, as in {"member": "be1"}`)
 		}
-		if !(req.WaitSeconds >= 0 && req.WaitSeconds <= maxWait) {
-			return nil, mistake(fmt.Sprintf(`"wait_seconds" is %v: it must be from 0 to %d`, req.WaitSeconds, maxWait))
+		if err := checkWait(req.WaitSeconds); err != nil {
+			return nil, err
 		}
 		if max(len(req.Member), len(req.Who), len(req.Why)) > maxText {
 			return nil, mistake(fmt.Sprintf(`"member", "who" and "why" may have %d bytes each`, maxText))
@@ -100,6 +117,29 @@ func (s *Server) change(admin string) answerFunc {
 		defer cancel()
 		return s.backend.Change(ctx, admin, req)
 	}
+}
+
+func (s *Server) rebase(w http.ResponseWriter, r *http.Request) (any, error) {
+	var req RebaseRequest
+	if err := body(w, r, &req); err != nil {
+		return nil, err
+	}
+	if err := checkWait(req.WaitSeconds); err != nil {
+		return nil, err
+	}
+	if max(len(req.Pool), len(req.Who), len(req.Why)) > maxText {
+		return nil, mistake(fmt.Sprintf(`"pool", "who" and "why" may have %d bytes each`, maxText))
+	}
+	ctx, cancel := patience(w, r, time.Duration(req.WaitSeconds*float64(time.Second))+answerTime)
+	defer cancel()
+	return s.backend.Rebase(ctx, req)
+}
+
+func checkWait(seconds float64) error {
+	if !(seconds >= 0 && seconds <= maxWait) {
+		return mistake(fmt.Sprintf(`"wait_seconds" is %v: it must be from 0 to %d`, seconds, maxWait))
+	}
+	return nil
 }
 
 func (s *Server) reapply(w http.ResponseWriter, r *http.Request) (any, error) {

@@ -20,8 +20,10 @@ type Backend interface {
 
 	// Change gives a member an admin state: enabled, draining or disabled.
 	Change(ctx context.Context, admin string, req ChangeRequest) (*Change, error)
-	// Plan says what the operation drain, enable or disable would move.
-	Plan(ctx context.Context, operation string, member string) (*Change, error)
+	// Plan says what a change would move.
+	Plan(ctx context.Context, req PlanRequest) (*Change, error)
+	// Rebase makes a pool's members its anchor.
+	Rebase(ctx context.Context, req RebaseRequest) (*Change, error)
 	Reload(ctx context.Context) (*ReloadResult, error)
 	Reapply(ctx context.Context) (*ReapplyResult, error)
 	// Flows answers for the set desired, actual or diff.

@@ -85,9 +85,21 @@ func (c *Client) Events(ctx context.Context, after uint64) (*Events, error) {
 	return get[Events](ctx, c, "/v1/events", url.Values{"after": {strconv.FormatUint(after, 10)}})
 }
 
-// Plan asks what the operation drain, enable or disable would move.
-func (c *Client) Plan(ctx context.Context, operation, member string) (*Change, error) {
-	return get[Change](ctx, c, "/v1/plan", url.Values{"op": {operation}, "member": {member}})
+// Plan asks what a change would move.
+func (c *Client) Plan(ctx context.Context, req PlanRequest) (*Change, error) {
+	q := url.Values{"op": {req.Operation}}
+	for name, value := range map[string]string{"pool": req.Pool, "member": req.Member, "address": req.Address, "layout": req.Layout} {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	if req.Operation == "weight" || req.Operation == "add" {
+		q.Set("weight", strconv.FormatUint(uint64(req.Weight), 10))
+	}
+	if req.Compare {
+		q.Set("compare", "1")
+	}
+	return get[Change](ctx, c, "/v1/plan", q)
 }
 
 // Flows asks for the set desired, actual or diff.
@@ -118,6 +130,11 @@ func (c *Client) Verify(ctx context.Context) (*Verify, error) {
 // Change carries out the operation drain, enable or disable.
 func (c *Client) Change(ctx context.Context, operation string, req ChangeRequest) (*Change, error) {
 	return post[Change](ctx, c, "/v1/members/"+operation, req)
+}
+
+// Rebase makes a pool's members its anchor.
+func (c *Client) Rebase(ctx context.Context, req RebaseRequest) (*Change, error) {
+	return post[Change](ctx, c, "/v1/pools/rebase", req)
 }
 
 // Reapply asks brlb to read the switch back and correct what differs.

@@ -78,7 +78,7 @@ func TestClientReads(t *testing.T) {
 	if err != nil || len(events.Events) != 1 {
 		t.Errorf("events %+v, %v", events, err)
 	}
-	plan, err := client.Plan(ctx, "drain", "be1")
+	plan, err := client.Plan(ctx, api.PlanRequest{Operation: "drain", Member: "be1"})
 	if err != nil || plan.Member != "be1" {
 		t.Errorf("plan %+v, %v", plan, err)
 	}

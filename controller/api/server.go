@@ -62,6 +62,7 @@ func NewServer(backend Backend, metrics http.Handler, logger *slog.Logger) *Serv
 		"/v1/members/drain":   post(s.change("draining")),
 		"/v1/members/enable":  post(s.change("enabled")),
 		"/v1/members/disable": post(s.change("disabled")),
+		"/v1/pools/rebase":    post(s.rebase),
 		"/v1/reapply":         post(s.asks(s.reapply)),
 		"/v1/reload":          post(s.asks(s.reload)),
 

@@ -59,12 +59,31 @@ type Pool struct {
 	ID      uint16   `json:"id"`
 	Mode    string   `json:"mode"`
 	Layout  string   `json:"layout"`
+	Version string   `json:"layout_version"` // of the layout; part of the digest
 	Slots   int      `json:"slots"`
-	Digest  string   `json:"digest"` // empty when no member owns a slot
+	Digest  string   `json:"digest"`           // empty when no member owns a slot
+	Anchor  *Anchor  `json:"anchor,omitempty"` // of layout v2
 	Active  int      `json:"active"`
 	Waiting bool     `json:"waiting"` // for first verdicts; the switch keeps what it holds
 	Problem string   `json:"problem,omitempty"`
 	Members []Member `json:"members"` // sorted by name
+}
+
+// Anchor is the list of members from whose table layout v2 starts.
+type Anchor struct {
+	Digest string `json:"digest"` // nodes with other anchors may have other tables
+	Pinned bool   `json:"pinned"` // by the configuration
+	Stale  bool   `json:"stale"`  // it is not the list of the pool's members any more
+	// RebaseMoves is how many slots a rebase would move; 0 unless it is stale.
+	RebaseMoves int            `json:"rebase_moves"`
+	Members     []AnchorMember `json:"members,omitempty"` // sorted by address; only in Slots
+}
+
+// AnchorMember is a member of an anchor.
+type AnchorMember struct {
+	Name    string `json:"name,omitempty"` // empty if the pool has no such member any more
+	Address string `json:"address"`
+	Weight  uint32 `json:"weight"`
 }
 
 // Member is one member of a pool.
@@ -106,10 +125,12 @@ type Slots struct {
 	ID      uint16   `json:"id"`
 	Slots   int      `json:"slots"`
 	Layout  string   `json:"layout"`
+	Version string   `json:"layout_version"`
 	Digest  string   `json:"digest"`
-	Members []string `json:"members"` // names
-	Keys    []string `json:"keys"`    // addresses, in the same order
-	Owner   []int    `json:"owner"`   // slot -> index into members, -1 for none
+	Anchor  *Anchor  `json:"anchor,omitempty"` // of layout v2
+	Members []string `json:"members"`          // names
+	Keys    []string `json:"keys"`             // addresses, in the same order
+	Owner   []int    `json:"owner"`            // slot -> index into members, -1 for none
 }
 
 // ChangeRequest is the body of POST /v1/members/drain, /enable and /disable.
@@ -125,22 +146,56 @@ type ChangeRequest struct {
 	WaitSeconds float64 `json:"wait_seconds,omitzero"`
 }
 
-// Change is the answer to a ChangeRequest, and of GET /v1/plan.
+// RebaseRequest is the body of POST /v1/pools/rebase.
+type RebaseRequest struct {
+	Pool        string  `json:"pool"` // may be empty when there is one pool
+	Who         string  `json:"who"`
+	Why         string  `json:"why,omitempty"`
+	DryRun      bool    `json:"dry_run,omitzero"`
+	WaitSeconds float64 `json:"wait_seconds,omitzero"` // as in ChangeRequest
+}
+
+// PlanRequest is the query of GET /v1/plan: a change that is not made.
+type PlanRequest struct {
+	Operation string // drain, enable, disable, weight, remove, add, rebase or layout
+	Pool      string // may be empty when there is one pool, or when the member tells
+	Member    string // as in ChangeRequest; of add: its name
+	Address   string // add: ADDRESS:PORT
+	Weight    uint32 // weight, add
+	Layout    string // layout
+	Compare   bool   // say also what each layout would make of it
+}
+
+// Change is the answer to a ChangeRequest, a RebaseRequest and a PlanRequest.
 type Change struct {
-	Member    string       `json:"member"`
-	Pool      string       `json:"pool"`
-	Text      string       `json:"text"` // one sentence
-	Moves     Moves        `json:"moves"`
-	Members   []MemberMove `json:"members"` // sorted by name
-	Revision  uint64       `json:"revision"`
-	Confirmed bool         `json:"confirmed"`
+	Member      string         `json:"member"`
+	Pool        string         `json:"pool"`
+	Text        string         `json:"text"`        // one sentence
+	Connections string         `json:"connections"` // what it means for those that are open
+	Moves       Moves          `json:"moves"`
+	Members     []MemberMove   `json:"members"` // sorted by name
+	Compare     []LayoutChange `json:"compare,omitempty"`
+	Revision    uint64         `json:"revision"`
+	Confirmed   bool           `json:"confirmed"`
+}
+
+// LayoutChange is what one layout would make of a change.
+type LayoutChange struct {
+	Layout  string `json:"layout"`
+	Version string `json:"layout_version"`
+	Moves   Moves  `json:"moves"`
+	// MaxShare and MinShare are the largest and the least share of a member
+	// afterwards, relative to what its weight entitles it to.
+	MaxShare float64 `json:"max_share"`
+	MinShare float64 `json:"min_share"`
+	Error    string  `json:"error,omitempty"` // why the layout cannot be used
 }
 
 // Moves counts slots whose owner changes.
 type Moves struct {
 	Slots      int    `json:"slots"`       // M
 	Moved      int    `json:"moved"`       // owners that change
-	Needed     int    `json:"needed"`      // the old owner left or the new one's share grew
+	Needed     int    `json:"needed"`      // from or to a member that left, joined or has another weight
 	Collateral int    `json:"collateral"`  // all others
 	LowerBound int    `json:"lower_bound"` // no layout could move fewer
 	Before     string `json:"digest_before"`
@@ -154,6 +209,9 @@ type MemberMove struct {
 	After  int    `json:"slots_after"`
 	Gained int    `json:"gained"`
 	Lost   int    `json:"lost"`
+	// Shares of the pool's slots, 0..1.
+	ShareBefore float64 `json:"share_before"`
+	ShareAfter  float64 `json:"share_after"`
 }
 
 // ReloadResult is the answer of POST /v1/reload.

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -39,7 +40,7 @@ func New(now time.Time) *Backend {
 	b := &Backend{now: now, changed: make(chan struct{})}
 	since := now.Add(-(3*24*time.Hour + 2*time.Hour + 7*time.Minute))
 	up := api.Check{Name: "web", Code: "L7OK", Detail: "200", DurationSeconds: 0.0012, At: now, Consecutive: 9, Needed: 2}
-	pool := api.Pool{Name: "web", ID: 1, Mode: "nat", Layout: "v1", Slots: Slots}
+	pool := api.Pool{Name: "web", ID: 1, Mode: "nat", Layout: "v1", Version: "v1", Slots: Slots}
 	for i := range 4 {
 		pool.Members = append(pool.Members, api.Member{
 			Name: fmt.Sprintf("be%d", i+1), Address: fmt.Sprintf("10.30.0.1%d:8080", i+1), Number: uint16(i + 1),
@@ -185,7 +186,15 @@ func (b *Backend) Slots(pool string) (*api.Slots, error) {
 		return nil, &api.RequestError{Status: http.StatusNotFound, Message: fmt.Sprintf("there is no pool %q", pool)}
 	}
 	p := &s.Pools[i]
-	doc := &api.Slots{Pool: p.Name, ID: p.ID, Slots: p.Slots, Layout: p.Layout, Digest: p.Digest, Owner: owners(p)}
+	doc := &api.Slots{Pool: p.Name, ID: p.ID, Slots: p.Slots, Layout: p.Layout, Version: p.Version, Digest: p.Digest, Owner: owners(p)}
+	if p.Anchor != nil {
+		anchor := *p.Anchor
+		for i, m := range p.Members {
+			anchor.Members = append(anchor.Members, api.AnchorMember{Name: m.Name, Address: m.Address, Weight: uint32(1 + i%2)})
+		}
+		anchor.Members = append(anchor.Members, api.AnchorMember{Address: "10.30.0.19:8080", Weight: 1})
+		doc.Anchor = &anchor
+	}
 	for _, m := range p.Members {
 		doc.Members, doc.Keys = append(doc.Members, m.Name), append(doc.Keys, m.Address)
 	}
@@ -219,11 +228,54 @@ func (b *Backend) Ready() api.Readiness {
 // Metrics implements [api.Backend].
 func (b *Backend) Metrics() *api.Metrics { return &api.Metrics{Status: b.Status()} }
 
-// Plan implements [api.Backend].
-func (b *Backend) Plan(ctx context.Context, operation, member string) (*api.Change, error) {
-	admin := map[string]string{"drain": "draining", "enable": "enabled", "disable": "disabled"}[operation]
-	return b.Change(ctx, admin, api.ChangeRequest{Member: member, DryRun: true})
+// Plan implements [api.Backend]. What is not drain, enable or disable moves what
+// draining be1 would.
+func (b *Backend) Plan(ctx context.Context, req api.PlanRequest) (*api.Change, error) {
+	admin := map[string]string{"drain": "draining", "enable": "enabled", "disable": "disabled"}[req.Operation]
+	member := req.Member
+	if admin == "" {
+		admin, member = "draining", "be1"
+	}
+	change, err := b.Change(ctx, admin, api.ChangeRequest{Member: member, DryRun: true})
+	if err != nil {
+		return nil, err
+	}
+	if admin == "draining" && member != req.Member || req.Operation == "weight" || req.Operation == "add" {
+		change.Text = strings.TrimSpace(fmt.Sprintf("%s %s %s %d %s", req.Operation, req.Member, req.Address, req.Weight, req.Layout))
+	}
+	if req.Compare {
+		change.Compare = []api.LayoutChange{
+			{Layout: "v2", Version: "v2", Moves: api.Moves{Slots: Slots, Moved: 342, Needed: 342, LowerBound: 342}, MaxShare: 1, MinShare: 1},
+			{Layout: "v1", Version: "v1", Moves: change.Moves, MaxShare: 1, MinShare: 1},
+			{Layout: "chash", Version: "chash-1", Error: "weights out of range"},
+		}
+	}
+	return change, nil
 }
+
+// Rebase implements [api.Backend].
+func (b *Backend) Rebase(ctx context.Context, req api.RebaseRequest) (*api.Change, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	anchor := b.status.Pools[0].Anchor
+	if anchor == nil {
+		return nil, &api.RequestError{Status: http.StatusConflict, Message: "pool web has layout v1: only layout v2 has an anchor"}
+	}
+	change := &api.Change{
+		Pool: "web", Text: "the anchor of pool web is its members as they are now", Connections: connections,
+		Moves: api.Moves{Slots: Slots, Moved: anchor.RebaseMoves, Collateral: anchor.RebaseMoves}, Revision: b.status.Revision,
+	}
+	if !req.DryRun {
+		b.status.Revision++
+		change.Revision, change.Confirmed = b.status.Revision, req.WaitSeconds > 0 && !b.stuck
+		b.status.Pools[0].Anchor = &api.Anchor{Digest: anchor.Digest}
+		b.record("web", "", "rebased", b.now)
+	}
+	return change, nil
+}
+
+// connections is what all changes mean for those that are open.
+const connections = "none that is open moves: they are tracked, and only new ones go by the new table"
 
 // Change implements [api.Backend].
 func (b *Backend) Change(_ context.Context, admin string, req api.ChangeRequest) (*api.Change, error) {
@@ -270,10 +322,11 @@ func (b *Backend) Change(_ context.Context, admin string, req api.ChangeRequest)
 
 func compare(before, after *api.Pool) *api.Change {
 	old, current := owners(before), owners(after)
-	change := &api.Change{Pool: before.Name, Moves: api.Moves{Slots: Slots, Before: before.Digest, After: after.Digest}}
+	change := &api.Change{Pool: before.Name, Connections: connections, Moves: api.Moves{Slots: Slots, Before: before.Digest, After: after.Digest}}
 	moves := make([]api.MemberMove, len(before.Members))
 	for i := range moves {
-		moves[i] = api.MemberMove{Name: before.Members[i].Name, Before: before.Members[i].Slots, After: after.Members[i].Slots}
+		moves[i] = api.MemberMove{Name: before.Members[i].Name, Before: before.Members[i].Slots, After: after.Members[i].Slots,
+			ShareBefore: before.Members[i].Share, ShareAfter: after.Members[i].Share}
 	}
 	for slot := range old {
 		from, to := old[slot], current[slot]

@@ -149,7 +149,7 @@ over its unix socket, or change it.`,
 	root.AddCommand(
 		a.checkCommand(), a.versionCommand(),
 		a.statusCommand(), a.slotsCommand(), a.planCommand(), a.flowsCommand(), a.traceCommand(), a.verifyCommand(), a.eventsCommand(),
-		a.changeCommand(drain), a.changeCommand(enable), a.changeCommand(disable), a.reapplyCommand(), a.reloadCommand(),
+		a.changeCommand(drain), a.changeCommand(enable), a.changeCommand(disable), a.rebaseCommand(), a.reapplyCommand(), a.reloadCommand(),
 	)
 	return root
 }

@@ -44,13 +44,13 @@ MEMBER is a name (be1), a pool and a name (web/be1) or an address with its port
 	}
 	f := formatFlag(c, false)
 	req := api.ChangeRequest{}
-	wait := c.Flags().Duration("wait", 10*time.Second, "how long to wait until the switch has confirmed the change; 0 doesn't wait")
+	wait := waitFlag(c)
 	c.Flags().BoolVar(&req.DryRun, "dry-run", false, "only say what would move")
 	c.Flags().StringVar(&req.Why, "why", "", "the reason, for those who look at the status later")
 	c.Flags().BoolVar(&req.Force, "force", false, "do it even if the pool is left without an active member")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if *wait < 0 || *wait > 10*time.Minute {
-			return usageErrorf("--wait is %v: it must be from 0 to 10m", *wait)
+		if err := checkWait(*wait); err != nil {
+			return err
 		}
 		req.Member, req.Who, req.WaitSeconds = args[0], a.who(), wait.Seconds()
 		var change *api.Change
@@ -64,15 +64,27 @@ MEMBER is a name (be1), a pool and a name (web/be1) or an address with its port
 		if err := a.print(f, change, func(s *screen) { drawChange(s, change) }); err != nil {
 			return err
 		}
-		return a.sayConfirmed(change, &req, *wait)
+		return a.sayConfirmed(change, req.DryRun, *wait)
 	}
 	return c
 }
 
+// waitFlag adds --wait.
+func waitFlag(c *cobra.Command) *time.Duration {
+	return c.Flags().Duration("wait", 10*time.Second, "how long to wait until the switch has confirmed the change; 0 doesn't wait")
+}
+
+func checkWait(wait time.Duration) error {
+	if wait < 0 || wait > 10*time.Minute {
+		return usageErrorf("--wait is %v: it must be from 0 to 10m", wait)
+	}
+	return nil
+}
+
 // sayConfirmed tells, beside the data, whether the change is in force.
-func (a *App) sayConfirmed(change *api.Change, req *api.ChangeRequest, wait time.Duration) error {
+func (a *App) sayConfirmed(change *api.Change, dryRun bool, wait time.Duration) error {
 	switch {
-	case req.DryRun:
+	case dryRun:
 		fmt.Fprintln(a.Stderr, "dry run: nothing was changed")
 	case change.Confirmed:
 		fmt.Fprintf(a.Stderr, "confirmed by the switch (revision %d)\n", change.Revision)
@@ -93,55 +105,6 @@ func (a *App) who() string {
 		return u.Username
 	}
 	return ""
-}
-
-func (a *App) planCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:     "plan",
-		GroupID: groupRead,
-		Short:   "Show what a change would move, before it is made",
-		Example: "  brlb plan drain be1\n  brlb plan enable web/be1 -o json",
-		Args:    cobra.NoArgs,
-		RunE:    func(*cobra.Command, []string) error { return usageErrorf("plan what? drain, enable or disable") },
-	}
-	for _, op := range []operation{drain, enable, disable} {
-		sub := &cobra.Command{
-			Use:               op.name + " MEMBER",
-			Short:             "Show what " + op.name + " would move",
-			Example:           "  brlb plan " + op.name + " be1",
-			Args:              cobra.ExactArgs(1),
-			ValidArgsFunction: a.completeMembers,
-		}
-		f := formatFlag(sub, false)
-		sub.RunE = func(c *cobra.Command, args []string) error {
-			change, err := fetch(c.Context(), a, func(ctx context.Context, client *api.Client) (*api.Change, error) {
-				return client.Plan(ctx, op.name, args[0])
-			})
-			if err != nil {
-				return err
-			}
-			return a.print(f, change, func(s *screen) { drawChange(s, change) })
-		}
-		c.AddCommand(sub)
-	}
-	return c
-}
-
-func drawChange(s *screen, change *api.Change) {
-	s.linef("%s", change.Text)
-	m := &change.Moves
-	if m.Moved == 0 {
-		s.linef("no slot moves   digest %s", orDash(m.After))
-		return
-	}
-	s.linef("%d of %d slots move: %d needed, %d collateral (no layout could move fewer than %d)   digest %s -> %s",
-		m.Moved, m.Slots, m.Needed, m.Collateral, m.LowerBound, orDash(m.Before), orDash(m.After))
-	t := newTable("MEMBER", ">BEFORE", ">AFTER", ">GAINED", ">LOST")
-	for _, member := range change.Members {
-		t.row(text(member.Name), text(fmt.Sprint(member.Before)), text(fmt.Sprint(member.After)),
-			text(fmt.Sprint(member.Gained)), text(fmt.Sprint(member.Lost)))
-	}
-	s.table(t)
 }
 
 func (a *App) reapplyCommand() *cobra.Command {

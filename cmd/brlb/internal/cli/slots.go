@@ -2,7 +2,9 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -28,7 +30,8 @@ func (a *App) slotsCommand() *cobra.Command {
 		Short:   "Show who owns how many slots of a pool's table",
 		Long: `Shows the slots that every member owns, of one pool or of all. The digest is
 equal on two nodes exactly when their tables are. -o wide shows the whole table,
-one letter a slot.`,
+one letter a slot. --anchor prints the anchor of layout v2, in the form in which a
+pool's configuration pins it.`,
 		Example: `  brlb slots
   brlb slots web -o wide
   brlb slots -o json | jq -r '.[].digest'`,
@@ -37,16 +40,26 @@ one letter a slot.`,
 	}
 	f := formatFlag(c, true)
 	every := watchFlag(c)
+	anchor := c.Flags().Bool("anchor", false, "print the anchor, to pin it in the configuration")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return a.show(c.Context(), *every, func(ctx context.Context) ([]byte, error) {
 			tables, err := a.fetchSlots(ctx, args)
 			if err != nil {
 				return nil, err
 			}
+			if *anchor {
+				if tables, err = withAnchor(tables); err != nil {
+					return nil, err
+				}
+			}
 			return a.render(f, tables, func(s *screen) {
 				for i, t := range tables {
 					if i > 0 {
 						s.linef("")
+					}
+					if *anchor {
+						drawAnchor(s, t)
+						continue
 					}
 					drawSlots(s, t, f.wide())
 				}
@@ -80,10 +93,22 @@ func (a *App) fetchSlots(ctx context.Context, pools []string) (tables []*api.Slo
 	return tables, err
 }
 
+// withAnchor keeps the tables that have an anchor.
+func withAnchor(tables []*api.Slots) ([]*api.Slots, error) {
+	tables = slices.DeleteFunc(tables, func(t *api.Slots) bool { return t.Anchor == nil })
+	if len(tables) == 0 {
+		return nil, errors.New("no pool has an anchor: only those of layout v2 have one, from their first table on")
+	}
+	return tables, nil
+}
+
 func drawSlots(s *screen, t *api.Slots, wide bool) {
 	digest := t.Digest
 	if digest == "" {
 		digest = "none: no member owns a slot"
+	}
+	if t.Anchor != nil {
+		digest += "   " + anchorText(t.Anchor)
 	}
 	s.line(coloured(bold, "POOL "+t.Pool), text(fmt.Sprintf(" (id %d)   %d slots   layout %s   digest %s", t.ID, t.Slots, t.Layout, digest)))
 	counts := make([]int, len(t.Members)+1) // the last is of nobody's slots

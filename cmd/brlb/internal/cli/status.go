@@ -118,6 +118,9 @@ func poolSummary(status *api.Status, pool *api.Pool) []cell {
 	if pool.Digest != "" {
 		layout += " " + pool.Digest
 	}
+	if pool.Anchor != nil {
+		layout += " " + anchorText(pool.Anchor)
+	}
 	sync := coloured(red, "switch not connected")
 	switch {
 	case status.Switch.Connected && status.InSync:
@@ -209,6 +212,9 @@ func drawNotes(s *screen, pool *api.Pool) {
 		if m.Reason != "" && m.State != "down" {
 			s.line(coloured(yellow, fmt.Sprintf("  %s owns no slots: %s", m.Name, m.Reason)))
 		}
+	}
+	if pool.Anchor != nil && pool.Anchor.Stale {
+		s.line(coloured(yellow, "  "+staleText(pool.Name, pool.Anchor)))
 	}
 	if pool.Waiting {
 		s.line(coloured(yellow, "  waiting for first probes: the switch keeps what it holds of this pool"))

@@ -1,0 +1,253 @@
+package controller
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"brlb/controller/api"
+	"brlb/controller/config"
+	"brlb/controller/state"
+	"brlb/maglev"
+)
+
+// Plan implements api.Backend: what a change would move.
+func (l *loop) Plan(ctx context.Context, req api.PlanRequest) (*api.Change, error) {
+	c, err := l.whatIf(ctx, func(c *consequence) error { return c.carryOut(req, time.Now()) })
+	if err != nil {
+		return nil, err
+	}
+	change := c.describe()
+	if req.Compare {
+		change.Compare = compareLayouts(c.before, c.after, req.Operation == "layout")
+	}
+	return change, nil
+}
+
+// whatIf lets a change happen to a copy of the state.
+func (l *loop) whatIf(ctx context.Context, change func(*consequence) error) (*consequence, error) {
+	c := &consequence{}
+	err := l.do(ctx, func() { c.now, c.state = l.state.Snapshot(), l.state.Clone() })
+	if err != nil {
+		return nil, err
+	}
+	if err := change(c); err != nil {
+		return nil, err
+	}
+	c.before, c.after = c.now.Pool(c.pool), c.state.Snapshot().Pool(c.pool)
+	if c.after.Problem != "" && c.before.Problem == "" {
+		return nil, badRequest(http.StatusConflict, "pool %s would have no table: %s", c.pool, c.after.Problem)
+	}
+	return c, nil
+}
+
+// consequence is what a change would do to one pool.
+type consequence struct {
+	now   *state.Snapshot
+	state *state.State // a copy, to which the change has happened
+
+	pool          string
+	member        *state.Member // as it is now; nil if the change is not about one
+	name          string        // of the member
+	text          string
+	cut           bool // connections to the member end
+	before, after *state.Pool
+}
+
+// carryOut makes the change that a request describes.
+func (c *consequence) carryOut(req api.PlanRequest, now time.Time) error {
+	switch req.Operation {
+	case "drain":
+		return c.override(req.Member, state.Override{State: state.Draining, At: now})
+	case "enable":
+		return c.override(req.Member, state.Override{State: state.Enabled, At: now})
+	case "disable":
+		return c.override(req.Member, state.Override{State: state.Disabled, At: now})
+	case "weight":
+		return c.weight(req.Member, req.Weight)
+	case "remove":
+		return c.remove(req.Member)
+	case "add":
+		return c.add(req)
+	case "rebase":
+		return c.rebase(req.Pool)
+	case "layout":
+		return c.layout(req.Pool, req.Layout)
+	}
+	return badRequest(http.StatusBadRequest, "operation %.40q is not known: drain, enable, disable, weight, remove, add, rebase or layout", req.Operation)
+}
+
+// find finds the member that a request means.
+func (c *consequence) find(what string) error {
+	found := c.now.Find(what)
+	switch len(found) {
+	case 0:
+		return badRequest(http.StatusNotFound, "no member is called %.60q; there is %s", what, memberNames(c.now))
+	case 1:
+		c.member = found[0]
+		c.pool, c.name = c.member.ID.Pool, c.member.Name
+		return nil
+	}
+	var names []string
+	for _, m := range found {
+		names = append(names, m.ID.Pool+"/"+m.Name)
+	}
+	return badRequest(http.StatusBadRequest, "%.60q may be one of %s: name the pool too", what, strings.Join(names, ", "))
+}
+
+func (c *consequence) override(member string, o state.Override) error {
+	if err := c.find(member); err != nil {
+		return err
+	}
+	c.state.SetOverride(c.member.ID, o)
+	c.text = fmt.Sprintf("%s is %s", c.name, o.State)
+	return nil
+}
+
+func (c *consequence) weight(member string, weight uint32) error {
+	if err := c.find(member); err != nil {
+		return err
+	}
+	c.state.SetWeight(c.member.ID, weight)
+	c.text = fmt.Sprintf("the weight of %s is %d instead of %d", c.name, weight, c.member.Weight)
+	return nil
+}
+
+func (c *consequence) remove(member string) error {
+	if err := c.find(member); err != nil {
+		return err
+	}
+	c.state.RemoveMember(c.member.ID)
+	c.text, c.cut = c.name+" is removed", true
+	return nil
+}
+
+func (c *consequence) add(req api.PlanRequest) error {
+	pool, err := onePool(c.now, req.Pool)
+	if err != nil {
+		return err
+	}
+	address, err := netip.ParseAddrPort(req.Address)
+	if err != nil || !address.Addr().Is4() || address.Port() == 0 {
+		return badRequest(http.StatusBadRequest, "%.60q is not the IPv4 address and port of a member, such as 10.30.0.15:8080", req.Address)
+	}
+	c.pool, c.name = pool.Name, req.Member
+	if m := pool.Member(address.String()); m != nil {
+		return badRequest(http.StatusConflict, "%s is member %s of pool %s already", address, m.Name, pool.Name)
+	}
+	c.state.AddMember(pool.Name, config.Member{Name: req.Member, Address: address, Weight: req.Weight})
+	added := c.state.Snapshot().Pool(pool.Name).Member(address.String())
+	if !added.Active {
+		return badRequest(http.StatusConflict, "%s would own no slots: %s", req.Member, added.Reason)
+	}
+	c.text = fmt.Sprintf("%s, %s of weight %d, is added and its probes pass", req.Member, address, req.Weight)
+	return nil
+}
+
+func (c *consequence) rebase(name string) error {
+	pool, err := onePool(c.now, name)
+	if err != nil {
+		return err
+	}
+	c.pool = pool.Name
+	switch {
+	case pool.Layout != config.LayoutV2:
+		return badRequest(http.StatusConflict, "pool %s has layout %s: only layout %s has an anchor", pool.Name, pool.Layout, config.LayoutV2)
+	case pool.Anchor == nil:
+		return badRequest(http.StatusConflict, "pool %s has had no table yet, and gets its anchor with the first", pool.Name)
+	case pool.Anchor.Pinned:
+		c.state.EditPool(pool.Name, func(p *config.Pool) { p.Anchor = nil })
+	}
+	c.state.Rebase(pool.Name)
+	c.text = fmt.Sprintf("the anchor of pool %s is its members as they are now", pool.Name)
+	return nil
+}
+
+func (c *consequence) layout(name, layout string) error {
+	pool, err := onePool(c.now, name)
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(maglev.Names(), layout) {
+		return badRequest(http.StatusBadRequest, "no layout is called %.40q; there is %s", layout, strings.Join(maglev.Names(), ", "))
+	}
+	c.pool = pool.Name
+	c.state.EditPool(pool.Name, func(p *config.Pool) {
+		p.Layout = layout
+		if layout != config.LayoutV2 {
+			p.Anchor, p.BalanceSlack = nil, 0
+		}
+	})
+	c.text = fmt.Sprintf("pool %s has layout %s instead of %s", pool.Name, layout, pool.Layout)
+	return nil
+}
+
+// describe says what the change does.
+func (c *consequence) describe() *api.Change {
+	// In nat mode, the only one, connections are tracked.
+	connections := "none that is open moves: they are tracked, and only new ones go by the new table"
+	if c.cut {
+		connections = fmt.Sprintf("those that are open to %s are cut (drain it first, and wait for their end); no other moves", c.name)
+	}
+	return &api.Change{
+		Member: c.name, Pool: c.pool, Text: c.text, Connections: connections,
+		Moves: moves(c.before, c.after), Members: memberMoves(c.before, c.after),
+	}
+}
+
+// empties says whether a change takes a pool's last owner of slots. Active
+// members of weight 0 own none.
+func empties(before, after *state.Pool) bool { return before.Table != nil && after.Table == nil }
+
+func memberNames(s *state.Snapshot) string {
+	var names []string
+	for i := range s.Pools {
+		for j := range s.Pools[i].Members {
+			names = append(names, s.Pools[i].Members[j].Name)
+		}
+	}
+	slices.Sort(names)
+	const most = 20
+	if names = slices.Compact(names); len(names) > most {
+		names = append(names[:most], "...")
+	}
+	return strings.Join(names, ", ")
+}
+
+func moves(before, after *state.Pool) api.Moves {
+	return tableMoves(table(before), table(after), before.Digest, after.Digest)
+}
+
+func tableMoves(before, after *maglev.Table, from, to string) api.Moves {
+	change := maglev.Compare(before, after)
+	return api.Moves{
+		Slots: change.Slots, Moved: change.Moved, Needed: change.Needed, Collateral: change.Collateral,
+		LowerBound: change.LowerBound, Before: from, After: to,
+	}
+}
+
+func memberMoves(before, after *state.Pool) []api.MemberMove {
+	var list []api.MemberMove
+	change := maglev.Compare(table(before), table(after))
+	for _, m := range change.Members {
+		name := m.Key
+		if member := after.Member(m.Key); member != nil {
+			name = member.Name
+		} else if member := before.Member(m.Key); member != nil {
+			name = member.Name
+		}
+		list = append(list, api.MemberMove{
+			Name: name, Before: m.Before, After: m.After, Gained: m.Gained, Lost: m.Lost,
+			ShareBefore: share(m.Before, change.Slots), ShareAfter: share(m.After, change.Slots),
+		})
+	}
+	slices.SortFunc(list, func(a, b api.MemberMove) int { return cmp.Compare(a.Name, b.Name) })
+	return list
+}
+
+func share(slots, all int) float64 { return float64(slots) / float64(max(all, 1)) }
