@@ -22,7 +22,7 @@ build: ## builds bin/brlb
 	CGO_ENABLED=0 go build -trimpath -o $(BRLB) ./cmd/brlb
 
 .PHONY: demo
-demo: build ## shows brlb at work in a private network, about a minute
+demo: build ## shows brlb at work in a private network, under a minute
 	.ci/install demo
 	$(SUDO) $(BRLB) demo
 

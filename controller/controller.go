@@ -41,6 +41,7 @@ func Run(ctx context.Context, opts Options) error {
 	}
 	l := newLoop(cfg, opts, inv)
 	l.bridge = bridge.New(bridgeOptions(cfg, opts.Logger, l))
+	l.path = newProbePath(l.bridge.LastHeard)
 	l.prober = health.New(health.Options{OnResult: l.probes.observe, Excuse: l.path.excuse})
 
 	unix, err := api.ListenUnix(cfg.API.Socket)

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"brlb/controller/pipeline"
@@ -39,6 +40,8 @@ type Bridge struct {
 
 	// seat is held by the session that leads, from its inventory to its end.
 	seat sync.Mutex
+
+	heard atomic.Int64 // when the switch last answered a pulse, in Unix nanoseconds
 
 	mu       sync.Mutex
 	leave    context.CancelCauseFunc // ends the session that has the seat, or waits for it
@@ -171,13 +174,14 @@ func (b *Bridge) dial(ctx context.Context) error {
 	for {
 		start := time.Now()
 		conn, err := (&net.Dialer{Timeout: handshakeTimeout}).DialContext(ctx, network, address)
-		if err == nil {
+		if err != nil {
+			b.opts.Emit(Refused{Err: err})
+		} else {
 			err = b.serve(ctx, conn)
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		b.opts.Emit(Refused{Err: err})
 		b.opts.Logger.Warn("OpenFlow session ended", "bridge", b.opts.Bridge, "switch", b.opts.Dial, "err", err)
 		if !sleep(ctx, backoff.Next(time.Since(start), rand.Float64())) {
 			return ctx.Err()
@@ -192,10 +196,10 @@ func (b *Bridge) Apply(ctx context.Context, number uint64, mods []openflow.Messa
 	if s == nil {
 		return session.BundleResult{Outcome: session.Unknown, Err: ErrNotConnected}
 	}
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout+time.Duration(len(mods))*rowTime)
-	defer cancel()
 	b.exchange.Lock()
 	defer b.exchange.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout+time.Duration(len(mods))*rowTime)
+	defer cancel()
 	return s.Bundle(ctx, mods)
 }
 
@@ -207,7 +211,11 @@ func (b *Bridge) Reread(ctx context.Context) error {
 	if s == nil {
 		return ErrNotConnected
 	}
-	return b.reread(ctx, s, number)
+	err := b.reread(ctx, s, number)
+	if err != nil {
+		s.Close() // the next session begins with what the switch holds
+	}
+	return err
 }
 
 func (b *Bridge) reread(ctx context.Context, s *session.Session, number uint64) error {
@@ -259,6 +267,9 @@ func (b *Bridge) Want(w Wants) {
 	default:
 	}
 }
+
+// LastHeard says when the switch last answered.
+func (b *Bridge) LastHeard() time.Time { return time.Unix(0, b.heard.Load()) }
 
 // Counters returns message counts over all sessions, the number of sessions,
 // and how many packets were put back on their way.
