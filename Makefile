@@ -45,7 +45,8 @@ test-integration: ## runs the tests on a private and on a containerised Open vSw
 
 # The layout, and then in turn brlb, raw octets and ovs-ofctl on a private switch.
 .PHONY: bench
-bench: install ## measures layout, table and change of one member, beside ovs-ofctl
+bench: ## measures layout, table and change of one member, beside ovs-ofctl
+	.ci/install demo
 	go test -run='^$$' -bench='V1/M=1024/N=4/' -benchmem ./maglev
 	go test -run='^$$' -bench=. -benchtime=200x -timeout=30m $(AS_ROOT) ./integration
 
