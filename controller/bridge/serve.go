@@ -37,7 +37,6 @@ type serving struct {
 	asking     *time.Timer // when next hops are asked for again
 	ports      map[openflow.PortNo]state.Port
 	watched    bool
-	master     bool // of the switch
 	retake     *time.Timer
 }
 
@@ -73,6 +72,7 @@ func (b *Bridge) serve(ctx context.Context, conn net.Conn) error {
 	b.mu.Lock()
 	b.number++
 	b.current = s
+	b.master.Store(false)
 	v.number = b.number
 	b.mu.Unlock()
 	connected.Session = v.number
@@ -275,10 +275,10 @@ const retakeRole = 5 * time.Second
 // not. The switch refuses what the brlb that wrote before still sends.
 func (v *serving) lead(ctx context.Context) error {
 	if !v.wants.Lead {
-		v.master = false
+		v.bridge.master.Store(false)
 		return nil
 	}
-	if v.master {
+	if v.bridge.master.Load() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
@@ -286,7 +286,7 @@ func (v *serving) lead(ctx context.Context) error {
 	if _, err := v.session.TakeRole(ctx, openflow.RoleMaster); err != nil {
 		return fmt.Errorf("become master: %w", err)
 	}
-	v.master = true
+	v.bridge.master.Store(true)
 	return nil
 }
 
@@ -324,8 +324,8 @@ func (v *serving) handle(ctx context.Context, event session.Event) (changed bool
 	case *openflow.PacketIn:
 		return false, v.packetIn(ctx, m)
 	case *openflow.RoleStatus:
-		if v.master && m.Role != openflow.RoleMaster {
-			v.master = false
+		if v.bridge.master.Load() && m.Role != openflow.RoleMaster {
+			v.bridge.master.Store(false)
 			v.retake.Reset(retakeRole)
 			v.bridge.opts.Logger.Warn("another controller has become the switch's master", "bridge", v.bridge.opts.Bridge)
 		}
