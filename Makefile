@@ -22,7 +22,7 @@ build: ## builds bin/brlb
 	CGO_ENABLED=0 go build -trimpath -o $(BRLB) ./cmd/brlb
 
 .PHONY: demo
-demo: build ## shows brlb at work in a private network, about a minute
+demo: build ## shows brlb at work in a private network, under a minute
 	.ci/install demo
 	$(SUDO) $(BRLB) demo
 
@@ -45,7 +45,8 @@ test-integration: ## runs the tests on a private and on a containerised Open vSw
 
 # The layout, and then in turn brlb, raw octets and ovs-ofctl on a private switch.
 .PHONY: bench
-bench: install ## measures layout, table and change of one member, beside ovs-ofctl
+bench: ## measures layout, table and change of one member, beside ovs-ofctl
+	.ci/install demo
 	go test -run='^$$' -bench='V1/M=1024/N=4/' -benchmem ./maglev
 	go test -run='^$$' -bench=. -benchtime=200x -timeout=30m $(AS_ROOT) ./integration
 

@@ -33,7 +33,10 @@ func (l *loop) Rebase(ctx context.Context, req api.RebaseRequest) (*api.Change, 
 	err = l.do(ctx, func() {
 		l.state.Rebase(c.pool)
 		change.Revision = l.state.Snapshot().Revision
-		l.note(state.Event{Time: time.Now(), Pool: c.pool, Text: describeRebase(req, change)})
+		l.note(state.Event{
+			Time: time.Now(), Pool: c.pool,
+			Text: fmt.Sprintf("rebased%s: %d of %d slots move", by(state.Override{Who: req.Who, Why: req.Why}), change.Moves.Moved, change.Moves.Slots),
+		})
 	})
 	if err != nil {
 		return nil, err
@@ -45,20 +48,9 @@ func (l *loop) Rebase(ctx context.Context, req api.RebaseRequest) (*api.Change, 
 	return change, nil
 }
 
-func describeRebase(req api.RebaseRequest, change *api.Change) string {
-	text := fmt.Sprintf("rebased: %d of %d slots move", change.Moves.Moved, change.Moves.Slots)
-	if req.Who != "" {
-		text += ", by " + req.Who
-	}
-	if req.Why != "" {
-		text += ": " + req.Why
-	}
-	return text
-}
-
 // storeAnchors keeps anchors in OVSDB where it says something else.
 func (l *loop) storeAnchors(ctx context.Context) {
-	if !l.loaded || l.storingAnchors || !l.writer || !l.inventory.Connected {
+	if !l.loaded || l.storingAnchors || !l.writer || !l.inventory.Connected || !l.inventory.Bridge {
 		return
 	}
 	anchors := l.state.Anchors()
@@ -82,20 +74,10 @@ func (l *loop) storeAnchors(ctx context.Context) {
 		err := l.inv.StoreAnchors(ctx, anchors, remove)
 		if err != nil {
 			l.opts.Logger.Warn("anchors are not stored", "err", err)
-			pause(ctx, storeRetry)
+			sleep(ctx, storeRetry)
 		}
 		l.do(ctx, func() { l.storingAnchors = false })
 	}()
-}
-
-// storeRetry is how long to wait after anchors could not be stored.
-const storeRetry = time.Second
-
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
 }
 
 // anchorDocument describes a pool's anchor; nil if it has none.

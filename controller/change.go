@@ -33,11 +33,15 @@ func (l *loop) Change(ctx context.Context, admin string, req api.ChangeRequest) 
 	var revision uint64
 	err = l.do(ctx, func() {
 		update, _ := l.inv.Latest()
-		l.takeInventory(update)
+		l.takeInventory(ctx, update)
 		revision = l.state.Snapshot().Revision
 	})
 	if err != nil {
 		return nil, err
+	}
+	if override.State == state.Enabled {
+		// Nothing keeps who enabled a member, and why, but the log.
+		l.note(state.Event{Time: override.At, Pool: id.Pool, Member: change.Member, Text: change.Text + by(override)})
 	}
 	change.Revision = revision
 	if req.WaitSeconds > 0 {
@@ -47,14 +51,27 @@ func (l *loop) Change(ctx context.Context, admin string, req api.ChangeRequest) 
 	return change, nil
 }
 
-// wait waits until the switch has confirmed a revision. It reports whether it
-// has.
+func by(o state.Override) string {
+	text := ""
+	if o.Who != "" {
+		text += " by " + o.Who
+	}
+	if o.Why != "" {
+		text += ": " + o.Why
+	}
+	return text
+}
+
+// wait waits until the switch has confirmed a revision, and until no pool waits
+// for first verdicts any more: of a pool that waits, the switch keeps what it
+// holds. It reports whether it has come to that.
 func (l *loop) wait(ctx context.Context, revision uint64, most time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	for {
 		changed := l.Changed()
-		if v := l.view.Load(); v.confirmed > revision || v.confirmed == revision && v.inSync {
+		v := l.view.Load()
+		if (v.confirmed > revision || v.confirmed == revision && v.inSync) && allSettled(v.snapshot) {
 			return true
 		}
 		select {
@@ -67,9 +84,16 @@ func (l *loop) wait(ctx context.Context, revision uint64, most time.Duration) bo
 	}
 }
 
+func allSettled(s *state.Snapshot) bool {
+	return !slices.ContainsFunc(s.Pools, func(p state.Pool) bool { return !p.Settled })
+}
+
 // Reload implements api.Backend: it reads the configuration file again. A file
 // that cannot be taken over leaves the running configuration in force.
 func (l *loop) Reload(ctx context.Context) (*api.ReloadResult, error) {
+	// One at a time: else what was read first could be taken last.
+	l.reloading.Lock()
+	defer l.reloading.Unlock()
 	cfg, err := config.Load(l.opts.ConfigPath)
 	result := &api.ReloadResult{}
 	if err == nil {
@@ -83,7 +107,6 @@ func (l *loop) Reload(ctx context.Context) (*api.ReloadResult, error) {
 			l.state.SetConfig(cfg, time.Now())
 			after := l.state.Snapshot()
 			result.Changed, result.Changes, result.Revision = true, describeReload(before, after), after.Revision
-			l.reconcile.problem = ""
 		})
 		if doErr != nil {
 			return nil, doErr
@@ -180,7 +203,11 @@ func (l *loop) Reapply(ctx context.Context) (*api.ReapplyResult, error) {
 		return nil, err
 	}
 	var revision uint64
-	if err := l.do(ctx, func() { revision = l.snapshot.Revision }); err != nil {
+	err = l.do(ctx, func() {
+		l.reconcile.retryAt = time.Time{} // who asks does not wait for a back-off
+		revision = l.snapshot.Revision
+	})
+	if err != nil {
 		return nil, err
 	}
 	result := &api.ReapplyResult{FlowMods: len(before.Flows)}

@@ -45,8 +45,8 @@ func conntrackRelaxed(ctx context.Context, runDir string) (bool, error) {
 
 // settle waits until the datapath forwards by the tables as they are now. The
 // switch confirms a change when its tables have it; what its datapath has
-// cached follows within milliseconds. Without a control socket there is nothing
-// to ask, and nothing to wait for.
+// cached follows within half a second at most, mostly within milliseconds. Without
+// a control socket there is nothing to ask, and nothing to wait for.
 func (l *loop) settle(ctx context.Context) {
 	if _, err := ask(ctx, l.view.Load().config.RunDir, "revalidator/wait"); err != nil {
 		l.opts.Logger.Debug("cannot wait for the datapath", "err", err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"time"
 
@@ -41,6 +42,7 @@ func Run(ctx context.Context, opts Options) error {
 	}
 	l := newLoop(cfg, opts, inv)
 	l.bridge = bridge.New(bridgeOptions(cfg, opts.Logger, l))
+	l.path = newProbePath(l.bridge.LastHeard)
 	l.prober = health.New(health.Options{OnResult: l.probes.observe, Excuse: l.path.excuse})
 
 	unix, err := api.ListenUnix(cfg.API.Socket)
@@ -48,6 +50,16 @@ func Run(ctx context.Context, opts Options) error {
 		return err
 	}
 	defer unix.Close()
+	var tcp net.Listener
+	if cfg.API.HTTP != "" {
+		if tcp, err = api.ListenTCP(cfg.API.HTTP); err != nil {
+			return err
+		}
+		defer tcp.Close()
+	}
+	if err := l.bridge.Open(); err != nil {
+		return err
+	}
 	server := api.NewServer(l, metrics.Handler(l), opts.Logger)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return quiet(inv.Run(ctx)) })
@@ -55,11 +67,7 @@ func Run(ctx context.Context, opts Options) error {
 	group.Go(func() error { l.prober.Run(ctx); return nil })
 	group.Go(func() error { l.run(ctx); return nil })
 	group.Go(func() error { return quiet(api.Serve(ctx, unix, server.Full(), opts.Logger)) })
-	if cfg.API.HTTP != "" {
-		tcp, err := api.ListenTCP(cfg.API.HTTP)
-		if err != nil {
-			return err
-		}
+	if tcp != nil {
 		group.Go(func() error { return quiet(api.Serve(ctx, tcp, server.ReadOnly(), opts.Logger)) })
 	}
 	group.Go(func() error {

@@ -31,18 +31,19 @@ type loop struct {
 	reconcile      *reconciler
 	phase          phase
 	phaseAt        time.Time
-	adopted        bool   // what the switch held at the start has been taken over
-	loaded         bool   // stored member numbers have been loaded
-	stored         string // member numbers as stored
+	readopt        bool // what another writer did is to be taken over
+	adopted        bool // what the switch held at the start has been taken over
+	loaded         bool // stored member numbers have been loaded
 	storing        bool
 	storingAnchors bool
 	targets        map[state.ProbeID]health.Target
 	probing        probing // what targets were made from
 	wanted         bridge.Wants
 	sw             switchInfo
-	changedAt      time.Time // of the first change that the switch has not confirmed
-	confirmedAt    time.Time // of the newest snapshot that it has confirmed
-	served         []netip.Addr
+	changedAt      time.Time    // of the first change that the switch has not confirmed
+	confirmedAt    time.Time    // of the newest snapshot that it has confirmed
+	served         []netip.Addr // announced, with MAC announced
+	announced      openflow.MAC
 
 	opts    Options
 	inv     *inventory.Inventory
@@ -57,6 +58,7 @@ type loop struct {
 	done    chan struct{}
 	view    atomic.Pointer[view]
 
+	reloading sync.Mutex
 	changedMu sync.Mutex
 	changed   chan struct{}
 }
@@ -78,7 +80,7 @@ func newLoop(cfg *config.Config, opts Options, inv *inventory.Inventory) *loop {
 	l := &loop{
 		state: state.New(cfg, now), reconcile: newReconciler(),
 		phase: phaseDisconnected, phaseAt: now, targets: map[state.ProbeID]health.Target{},
-		opts: opts, inv: inv, probes: newProbeStats(), path: newProbePath(), stats: newStats(now), rebases: newRebaseCosts(), events: newEventLog(),
+		opts: opts, inv: inv, probes: newProbeStats(), stats: newStats(now), rebases: newRebaseCosts(), events: newEventLog(),
 		posts: make(chan any, 1024), done: make(chan struct{}), changed: make(chan struct{}),
 	}
 	l.snapshot = l.state.Snapshot()
@@ -130,7 +132,7 @@ func (l *loop) run(ctx context.Context) {
 	for {
 		update, news := l.inv.Latest()
 		if news != known {
-			l.takeInventory(update)
+			l.takeInventory(ctx, update)
 			known = news
 		}
 		l.turn(ctx, time.Now())
@@ -174,10 +176,12 @@ func (l *loop) take(ctx context.Context, event any, ran []chan struct{}) []chan 
 		e.f()
 		return append(ran, e.ran)
 	case bridge.Connecting:
-		l.sw.handshaking = true
+		l.sw.handshaking = l.sw.session == 0
 	case bridge.Refused:
-		l.sw.handshaking = false
-		l.sw.lastError = e.Err.Error()
+		if l.sw.session == 0 { // else it was a stranger beside the switch
+			l.sw.handshaking = false
+			l.sw.lastError = e.Err.Error()
+		}
 	case bridge.Connected:
 		l.takeConnected(ctx, e, now)
 	case bridge.Disconnected:
@@ -216,8 +220,6 @@ func (l *loop) takeConnected(ctx context.Context, e bridge.Connected, now time.T
 	if !l.adopted {
 		l.adopted = true
 		l.state.Adopt(pipeline.Members(installed), now)
-	} else if !l.writer {
-		l.state.AdoptTables(pipeline.Members(installed))
 	}
 	l.reconcile.connected(e.Session, installed)
 	l.note(state.Event{Time: now, Text: fmt.Sprintf("the switch is connected: %s, %d own flows", e.Description, installed.Len())})
@@ -232,9 +234,17 @@ func (l *loop) takeFlows(e bridge.FlowsRead, now time.Time) {
 		l.sw.lastError = err.Error()
 		return
 	}
+	if l.readopt && e.Session == l.sw.session {
+		l.readopt = false
+		l.state.Adopt(pipeline.Members(installed), now)
+	}
 	if wrong := l.reconcile.read(e.Session, installed, now); wrong > 0 {
 		l.stats.drift()
-		l.note(state.Event{Time: now, Text: fmt.Sprintf("somebody else has changed %d of brlb's flows: repairing", wrong)})
+		then := "repairing"
+		if l.reconcile.alarm {
+			then = "the repair waits, since it goes on and on"
+		}
+		l.note(state.Event{Time: now, Text: fmt.Sprintf("somebody else has changed %d of brlb's flows: %s", wrong, then)})
 	}
 }
 
@@ -247,32 +257,46 @@ func (l *loop) takeTransition(t health.Transition) {
 	}
 }
 
-func (l *loop) takeInventory(u inventory.Update) {
+func (l *loop) takeInventory(ctx context.Context, u inventory.Update) {
 	now := time.Now()
 	l.inventory = u
-	if u.Connected {
-		takesOver := u.Lock.Held && !l.writer && l.loaded
-		l.writer = u.Lock.Held
-		if takesOver && l.reconcile.installed != nil {
-			// Another brlb has made the tables meanwhile.
-			l.state.AdoptTables(pipeline.Members(l.reconcile.installed))
-		}
-	}
 	if !u.Bridge {
+		if u.Connected {
+			l.writer = u.Lock.Held
+		}
 		return
 	}
-	if !l.loaded || !l.writer {
+	if !l.loaded || u.Connected && !l.writer {
+		// The brlb that writes gives the numbers; one that stands by follows.
+		if l.loaded {
+			l.state.ForgetNumbers()
+		}
+		l.loaded = true
 		l.state.LoadAnchors(u.Anchors)
-	}
-	if !l.loaded {
-		l.loaded, l.stored = true, u.Numbers
 		if err := l.state.LoadNumbers(u.Numbers); err != nil {
 			l.opts.Logger.Warn("stored member numbers", "bridge", l.state.Config().Bridge, "err", err)
 		}
 	}
+	if u.Connected && u.Lock.Held && !l.writer {
+		l.takeOver(ctx)
+	}
+	if u.Connected {
+		l.writer = u.Lock.Held
+	}
 	l.state.SetMAC(derivedMAC(u.BridgeUUID))
 	l.state.SetDeclared(u.Declared, now)
 	l.state.SetAdmin(u.Overrides, now)
+}
+
+// takeOver begins to write to the bridge. What another brlb may have written
+// until now is read first.
+func (l *loop) takeOver(ctx context.Context) {
+	if l.sw.session == 0 {
+		return
+	}
+	l.reconcile.doubt()
+	l.readopt = true
+	go l.bridge.Reread(ctx)
 }
 
 // derivedMAC makes the MAC address of VIPs and gateways from the bridge's row
@@ -383,6 +407,10 @@ func (l *loop) takeBundle(ctx context.Context, e bundleDone, now time.Time) {
 		logger.Info("converged", "added", e.plan.diff.Added, "deleted", e.plan.diff.Deleted, "ms", float64(e.took.Microseconds())/1000)
 		l.confirm(ctx, now)
 	case session.Rejected:
+		if len(e.result.Errors) == 0 {
+			logger.Warn("the bundle was not applied", "err", e.result.Err)
+			break
+		}
 		logger.Error("the switch refused the bundle; it holds what it held before", "err", l.reconcile.problem)
 		l.note(state.Event{Time: now, Text: l.reconcile.problem})
 	default:
@@ -411,16 +439,29 @@ func (l *loop) confirm(ctx context.Context, now time.Time) {
 	l.announce(ctx, after)
 }
 
-// announce tells the networks about VIPs that are served from now on.
+// announce tells the networks about VIPs that are served from now on, and about
+// gateways; about all of them when their MAC has changed.
 func (l *loop) announce(ctx context.Context, s *state.Snapshot) {
 	served := servedVIPs(s)
+	if len(served) > 0 {
+		for _, gateway := range s.Gateways {
+			served = append(served, gateway.Addr())
+		}
+	}
+	if s.MAC != l.announced {
+		l.announced, l.served = s.MAC, nil
+	}
 	if slices.Equal(served, l.served) {
 		return
 	}
 	fresh := slices.DeleteFunc(slices.Clone(served), func(addr netip.Addr) bool { return slices.Contains(l.served, addr) })
 	l.served = served
 	if len(fresh) > 0 {
-		go l.bridge.Announce(ctx, s.MAC, fresh)
+		go func() {
+			if err := l.bridge.Announce(ctx, s.MAC, fresh); err != nil {
+				l.opts.Logger.Debug("not announced", "addresses", fresh, "err", err)
+			}
+		}()
 	}
 }
 
@@ -450,21 +491,31 @@ func servedVIPs(s *state.Snapshot) []netip.Addr {
 // storeNumbers keeps member numbers in OVSDB when they have changed.
 func (l *loop) storeNumbers(ctx context.Context) {
 	numbers := l.state.Numbers()
-	if !l.loaded || l.storing || !l.writer || !l.inventory.Connected || numbers == l.stored {
+	if !l.loaded || l.storing || !l.writer || !l.inventory.Connected || !l.inventory.Bridge || numbers == l.inventory.Numbers {
 		return
 	}
 	l.storing = true
 	go func() {
-		err := l.inv.StoreNumbers(ctx, numbers)
+		if err := l.inv.StoreNumbers(ctx, numbers); err != nil {
+			l.opts.Logger.Warn("member numbers are not stored", "err", err)
+			sleep(ctx, storeRetry)
+		}
 		l.do(ctx, func() {
 			l.storing = false
-			if err == nil {
-				l.stored = numbers
-			} else {
-				l.opts.Logger.Warn("member numbers are not stored", "err", err)
-			}
 		})
 	}()
+}
+
+// storeRetry is how long to wait after numbers or anchors could not be stored.
+const storeRetry = time.Second
+
+func sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
 }
 
 // note records an event for people.

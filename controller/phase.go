@@ -89,8 +89,11 @@ func (l *loop) degraded() []string {
 	wrong = append(wrong, l.inventory.Problems...)
 	if l.sw.session == 0 {
 		text := "the switch is not connected"
-		if l.sw.lastError != "" {
+		switch target := switchTarget(cfg); {
+		case l.sw.lastError != "":
 			text += ": " + l.sw.lastError
+		case target != "" && l.inventory.Bridge:
+			text += fmt.Sprintf(": it was told to dial %s; Open vSwitch dials sockets only within its own run directory as it spells it, and its log says if it refuses", target)
 		}
 		wrong = append(wrong, text)
 	}

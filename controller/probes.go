@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"brlb/controller/api"
+	"brlb/controller/bridge"
 	"brlb/controller/config"
 	"brlb/health"
 )
@@ -63,14 +64,16 @@ func (p *probeStats) observe(t health.Target, r health.Result) {
 }
 
 // keep forgets targets that are not probed any more.
-func (p *probeStats) keep(wanted map[health.Target]bool) {
+func (p *probeStats) keep(wanted []health.Target) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for t := range p.counts {
-		if !wanted[t] {
-			delete(p.counts, t)
+	kept := make(map[health.Target]*probeCount, len(wanted))
+	for _, t := range wanted {
+		if c := p.counts[t]; c != nil {
+			kept[t] = c
 		}
 	}
+	p.counts = kept
 }
 
 func (p *probeStats) read(t health.Target) (api.ProbeCounts, bool) {
@@ -88,15 +91,21 @@ func (p *probeStats) read(t health.Target) (api.ProbeCounts, bool) {
 }
 
 // probePath knows whether probes can reach members at all. They go through the
-// bridge: while the switch is away or empty, a failure says nothing about a
-// member.
+// bridge: while the switch is away, empty or silent, a failure says nothing
+// about a member.
 type probePath struct {
+	heard func() time.Time // when the switch last answered
+
 	mu     sync.Mutex
 	broken bool
 	since  time.Time // when it was last restored
 }
 
-func newProbePath() *probePath { return &probePath{broken: true} }
+func newProbePath(heard func() time.Time) *probePath { return &probePath{heard: heard, broken: true} }
+
+// switchSilence is how long the switch may be silent before a probe that timed
+// out is taken for a victim of that. The switch is asked twice as often.
+const switchSilence = 2 * bridge.Pulse
 
 func (p *probePath) interrupted() {
 	p.mu.Lock()
@@ -114,7 +123,7 @@ func (p *probePath) restored(now time.Time) {
 }
 
 // excuse implements health.Options.Excuse.
-func (p *probePath) excuse(start, _ time.Time) string {
+func (p *probePath) excuse(start, end time.Time, code health.Code) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
@@ -122,6 +131,9 @@ func (p *probePath) excuse(start, _ time.Time) string {
 		return "the switch is not connected, and probes go through it"
 	case start.Before(p.since):
 		return "the switch has come back meanwhile, and probes go through it"
+	}
+	if silent := end.Sub(p.heard()); code.TimedOut() && silent > switchSilence {
+		return fmt.Sprintf("the switch has not answered for %v, and probes go through it", silent.Round(time.Millisecond))
 	}
 	return ""
 }

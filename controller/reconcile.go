@@ -59,8 +59,11 @@ func (r *reconciler) connected(number uint64, installed pipeline.Set) {
 // lost notes that the session has ended.
 func (r *reconciler) lost() {
 	r.session, r.installed, r.holding = 0, nil, nil
-	r.inFlight = nil
+	r.inFlight, r.problem = nil, ""
 }
+
+// doubt forgets what the switch holds: it must be read before anything is sent.
+func (r *reconciler) doubt() { r.installed, r.holding = nil, nil }
 
 // read takes what the switch holds now. It returns how many flows somebody
 // else has changed.
@@ -141,7 +144,10 @@ func (r *reconciler) finished(p *plan, result session.BundleResult, now time.Tim
 		r.installed, r.holding = p.diff.Result, p.snapshot
 		r.problem, r.failures, r.retryAt = "", 0, time.Time{}
 	case session.Rejected:
-		r.problem = "the switch refuses a change and keeps what it holds: " + describeRejection(p, result)
+		r.problem = ""
+		if len(result.Errors) > 0 {
+			r.problem = "the switch refuses a change and keeps what it holds: " + describeRejection(p, result)
+		}
 		r.failures++
 		r.retryAt = now.Add(min(retryFirst<<min(r.failures-1, 5), retryMost))
 	default:
@@ -166,9 +172,6 @@ func (r *reconciler) takeConfirmed() (before, after *state.Snapshot, ok bool) {
 
 // describeRejection names the flow that the switch refused first.
 func describeRejection(p *plan, result session.BundleResult) string {
-	if len(result.Errors) == 0 {
-		return result.Err.Error()
-	}
 	first := result.Errors[0]
 	if first.Index < 0 || first.Index >= len(p.diff.Mods) {
 		return first.Error()

@@ -111,14 +111,16 @@ func (s *reconcileScript) sendsNothing() {
 	}
 }
 
-var errRefused = errors.New("no room")
-
 // ends gives the plan in flight an outcome.
 func (s *reconcileScript) ends(o session.Outcome, reread bool) {
 	s.t.Helper()
 	result := session.BundleResult{Outcome: o}
-	if o != session.Applied {
-		result.Err = errRefused
+	switch o {
+	case session.Rejected:
+		result.Errors = session.RejectedError{{Index: -1, Err: &openflow.Error{Code: openflow.FlowModFailedTableFull}}}
+		result.Err = result.Errors
+	case session.Unknown:
+		result.Err = errors.New("the connection was lost")
 	}
 	if got := s.r.finished(s.plan, result, s.now); got != reread {
 		s.t.Fatalf("%v: reread %v", o, got)
@@ -230,7 +232,7 @@ func TestReconcile(t *testing.T) {
 			for _, wait := range []time.Duration{1, 2, 4, 8, 16, 30, 30} {
 				s.sends()
 				s.ends(session.Rejected, false)
-				if !strings.HasSuffix(s.r.problem, ": no room") {
+				if !strings.Contains(s.r.problem, "OFPFMFC_TABLE_FULL") {
 					s.t.Fatalf("problem %q", s.r.problem)
 				}
 				s.after(wait*time.Second - 1)
@@ -404,7 +406,7 @@ func TestReconcile(t *testing.T) {
 			s.sendsNothing()
 			s.r.connected(2, s.without(pipeline.KindSlot))
 			s.sends()
-			if s.r.finished(old, session.BundleResult{Outcome: session.Unknown, Err: errRefused}, s.now) {
+			if s.r.finished(old, session.BundleResult{Outcome: session.Unknown, Err: errors.New("the connection was lost")}, s.now) {
 				s.t.Fatal("a result of an old session asks for a read")
 			}
 			if s.r.inFlight != s.plan {

@@ -83,7 +83,7 @@ func (s *stats) moved(before, after *state.Snapshot) {
 			continue
 		}
 		was := before.Pool(p.Name)
-		if was == nil || was.Table == p.Table {
+		if was == nil || !was.Settled || !p.Settled || was.Table == p.Table {
 			continue
 		}
 		change := maglev.Compare(table(was), table(p))

@@ -33,6 +33,7 @@ func (l *loop) Verify(ctx context.Context) (*api.Verify, error) {
 	c.foreign()
 	c.same()
 	c.attachment(l.inv.Attachment())
+	c.say("controller role", l.bridge.Master() || !v.writer, "%s", role(l.bridge.Master(), v.writer))
 	c.conntrack(ctx)
 	doc := &api.Verify{OK: true, Checks: c.checks}
 	for _, check := range c.checks {
@@ -180,6 +181,16 @@ func (c *checker) same() {
 // attachment checks what OVSDB says of the bridge's controllers.
 func (c *checker) attachment(problems []string) {
 	c.say("bridge settings", len(problems) == 0, "%s", orAll(problems, "fail_mode, protocols and controller are as brlb needs them"))
+}
+
+func role(master, writer bool) string {
+	switch {
+	case master:
+		return "brlb is the switch's master"
+	case writer:
+		return "brlb should be the switch's master and is not: has another controller taken the role?"
+	}
+	return "standby: another brlb leads"
 }
 
 func (c *checker) conntrack(ctx context.Context) {

@@ -19,8 +19,8 @@ func TestCallerExcusesFailure(t *testing.T) {
 		ours.Store(true)
 		p := New(Options{
 			Dial: func(context.Context, string, string) (net.Conn, error) { return nil, syscall.ECONNREFUSED },
-			Excuse: func(start, end time.Time) string {
-				if ours.Load() && !end.Before(start) {
+			Excuse: func(start, end time.Time, code Code) string {
+				if ours.Load() && !end.Before(start) && code == L4CON {
 					return "the cable is out"
 				}
 				return ""

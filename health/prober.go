@@ -33,7 +33,7 @@ type Options struct {
 	// the failure may be its own, because the path of its probes was interrupted
 	// between start and end, it says why, and the attempt is inconclusive. It
 	// must return quickly and must not call the Prober.
-	Excuse func(start, end time.Time) (why string)
+	Excuse func(start, end time.Time, code Code) (why string)
 }
 
 const (

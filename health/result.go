@@ -80,8 +80,8 @@ func (c Code) Outcome() Outcome {
 	}
 }
 
-// timedOut reports whether c blames the endpoint for not answering in time.
-func (c Code) timedOut() bool {
+// TimedOut reports whether c blames the endpoint for not answering in time.
+func (c Code) TimedOut() bool {
 	return c == L4TOUT || c == L6TOUT || c == L7TOUT || c == PROCTOUT
 }
 

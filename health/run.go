@@ -138,7 +138,7 @@ func (p *Prober) attempt(ctx context.Context, w *watch, due time.Time) (r Result
 	took := end.Sub(start)
 	rep = excuse(rep, took, p.stall.stalled(end)-before, w.check.Timeout)
 	if rep.code.Outcome() == Fail && p.opts.Excuse != nil {
-		if why := p.opts.Excuse(start, end); why != "" {
+		if why := p.opts.Excuse(start, end, rep.code); why != "" {
 			rep = report{code: SOCKERR, detail: fmt.Sprintf("not counted: %s, but %s", rep.detail, why)}
 		}
 	}
@@ -163,7 +163,7 @@ func excuse(rep report, took, stalled, timeout time.Duration) report {
 	if took-timeout > stalled {
 		stalled = took - timeout
 	}
-	if took > timeout+tolerance || rep.code.timedOut() && stalled > tolerance {
+	if took > timeout+tolerance || rep.code.TimedOut() && stalled > tolerance {
 		return report{code: LATE, detail: fmt.Sprintf("not counted: %s, but this process stood still for %v", rep.detail, roundDuration(stalled))}
 	}
 	return rep

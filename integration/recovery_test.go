@@ -57,10 +57,21 @@ func TestCommitReplyLost(t *testing.T) {
 }
 
 // A switch that stands still for a while is noticed; when it goes on, all is
-// as before.
+// as before. Its silence is held against no member.
 func TestSwitchStandsStill(t *testing.T) {
 	onUserspace(t, func(t *testing.T, s *stand.Stand) {
 		digest := await(t, s, "steady", stand.Steady(4)).Pools[0].Digest
+		s.Relay.ResetCounts()
+		for _, pause := range []time.Duration{time.Second, 3 * time.Second} {
+			must(t, s.Lab.PauseOVS())
+			time.Sleep(pause)
+			must(t, s.Lab.ResumeOVS())
+			await(t, s, "switch back", stand.Steady(4))
+			time.Sleep(2 * time.Second)
+		}
+		if n := s.Relay.FlowMods(); n != 0 {
+			t.Errorf("%d flow-mods were sent because the switch was silent", n)
+		}
 		must(t, s.Lab.PauseOVS())
 		await(t, s, "silence noticed", func(st *api.Status) bool { return !st.Switch.Connected })
 		must(t, s.Lab.ResumeOVS())
@@ -93,11 +104,18 @@ func TestStandby(t *testing.T) {
 			t.Error("the brlb that stands by has changed something")
 		}
 		must(t, s.Kill())
-		_, err = second.Await(ctx, "takeover", func(st *api.Status) bool { return st.OVSDB.Lock == "held" })
+		_, err = second.Await(ctx, "takeover", func(st *api.Status) bool { return st.OVSDB.Lock == "held" && stand.Steady(4)(st) })
 		must(t, err)
-		must(t, second.Kill())
+		// The first comes back while the second leads: it must not get in its way.
 		must(t, s.Start())
-		await(t, s, "the first again", stand.Steady(4))
+		await(t, s, "the first stands by", func(st *api.Status) bool { return st.OVSDB.Lock == "waiting" && st.Switch.Connected })
+		change, err := second.API.Change(t.Context(), "drain", api.ChangeRequest{Member: "be1", Who: "test", WaitSeconds: patience.Seconds()})
+		must(t, err)
+		if !change.Confirmed {
+			t.Error("the brlb that leads cannot write while the other stands by")
+		}
+		must(t, second.Kill())
+		await(t, s, "the first again", stand.Steady(3))
 	})
 }
 

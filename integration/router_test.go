@@ -57,6 +57,38 @@ func TestTwoRouters(t *testing.T) {
 	})
 }
 
+// A member behind a router is reached through it (via), and its answers come
+// back that way.
+func TestMemberBehindRouter(t *testing.T) {
+	s := build(t, stand.Options{Config: func(text string) string {
+		return strings.Replace(text, "be4: 10.30.0.14:8080", "be4: {address: 10.40.0.14:8080, via: 10.30.0.254}", 1)
+	}})
+	must(t, s.Lab.AddSegment("inside", lab.SegmentOptions{Isolated: true}))
+	router, err := s.Lab.AddHost("router", "10.30.0.254/24", lab.HostOptions{Port: "p2", Gateway: stand.Gateway})
+	must(t, err)
+	must(t, router.Forward())
+	_, err = router.Attach("10.40.0.1/24", lab.HostOptions{Port: "inside"})
+	must(t, err)
+	far, err := s.Lab.AddHost("far", "10.40.0.14/24", lab.HostOptions{Port: "inside", Gateway: "10.40.0.1"})
+	must(t, err)
+	_, err = far.StartServer(t.Context(), "be4", "10.40.0.14:8080")
+	must(t, err)
+	must(t, s.Lab.Switch.AddRoute("10.40.0.0/24", "10.30.0.254"))
+	must(t, s.Start())
+	await(t, s, "four members", stand.Steady(4))
+	ports := make([]int, 200)
+	for i := range ports {
+		ports[i] = 44000 + i
+	}
+	want, err := s.Predict(t.Context(), ports)
+	must(t, err)
+	before := forwarded(t, router)
+	compare(t, "one of four behind a router", want, connect(t, s, ports))
+	if forwarded(t, router) == before {
+		t.Error("nothing went through the router")
+	}
+}
+
 func forwarded(t *testing.T, host *lab.Host) int {
 	t.Helper()
 	out, err := host.Output(t.Context(), "cat", "/proc/net/snmp")

@@ -255,21 +255,24 @@ func TestTCPAndTLS(t *testing.T) {
 		{fmt.Sprintf("ssl:127.0.0.1:%d", secure), &tls.Config{RootCAs: pool, ServerName: "elsewhere", Certificates: []tls.Certificate{pair}}, "elsewhere"},
 		{fmt.Sprintf("ssl:127.0.0.1:%d", plain), &tls.Config{RootCAs: pool}, "connect to ssl:"},
 	} {
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-		if tt.err != "" {
-			cancel()
-			ctx, cancel = context.WithTimeout(t.Context(), time.Second)
-		}
-		c, err := ovsdb.Dial(ctx, ovsdb.Config{Endpoints: []string{tt.endpoint}, TLS: tt.config})
-		cancel()
+		c, err := ovsdb.Start(ovsdb.Config{Endpoints: []string{tt.endpoint}, TLS: tt.config})
 		if err != nil {
-			if tt.err == "" || !strings.Contains(err.Error(), tt.err) {
-				t.Errorf("%s: %v", tt.endpoint, err)
+			t.Fatal(err)
+		}
+		st, changed := c.State()
+		for !st.Connected && st.Reason == nil {
+			<-changed
+			st, changed = c.State()
+		}
+		if tt.err != "" {
+			if st.Connected || !strings.Contains(st.Reason.Error(), tt.err) {
+				t.Errorf("%s: %+v", tt.endpoint, st)
 			}
+			c.Close()
 			continue
 		}
-		if tt.err != "" {
-			t.Errorf("%s: connected", tt.endpoint)
+		if st.Reason != nil {
+			t.Fatal(st.Reason)
 		}
 		transact(t, c, addBridge("br"+tt.endpoint[:3])...)
 		c.Close()

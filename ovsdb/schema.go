@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -143,6 +144,9 @@ func kindFits(k, column Kind) bool {
 	return k == column || k == NamedUUIDKind && column == UUIDKind
 }
 
+// maxVersion is the longest version of a schema that is believed.
+const maxVersion = 64
+
 type schemaJSON struct {
 	Name    string               `json:"name"`
 	Version string               `json:"version"`
@@ -181,6 +185,9 @@ func ParseSchema(text []byte) (*Schema, error) {
 	var in schemaJSON
 	if err := json.Unmarshal(text, &in); err != nil {
 		return nil, fmt.Errorf("ovsdb: schema: %w", err)
+	}
+	if strings.Trim(in.Version, "0123456789.") != "" || len(in.Version) > maxVersion {
+		return nil, fmt.Errorf("ovsdb: schema %s: its version %s is not of the form 1.2.3", quoteCut(in.Name), quoteCut(in.Version))
 	}
 	s := &Schema{Name: in.Name, Version: in.Version, Tables: make(map[string]*Table, len(in.Tables))}
 	for name, tj := range in.Tables {

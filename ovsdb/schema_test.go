@@ -7,8 +7,9 @@ import (
 
 func TestParseSchema(t *testing.T) {
 	for text, want := range map[string]string{
-		`{`:  "schema",
-		`[]`: "schema",
+		`{`:                    "schema",
+		`[]`:                   "schema",
+		`{"version":"evil\n"}`: "not of the form",
 		`{"tables":{"T":{"columns":{"c":{"type":"color"}}}}}`:                                                "unknown type",
 		`{"tables":{"T":{"columns":{"c":{"type":{"key":"integer","min":2}}}}}}`:                              "minimum",
 		`{"tables":{"T":{"columns":{"c":{"type":{"key":"integer","max":0}}}}}}`:                              "minimum",

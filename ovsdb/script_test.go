@@ -129,6 +129,9 @@ func TestWhatServersSend(t *testing.T) {
 	p.Send(`{"id":99,"result":[],"error":null} {"id":"x","result":null,"error":"y"} {} {"method":"no_such","params":[1]} {"method":"update2","params":[77,{}],"id":null}`)
 	p.Send(`{"method":"update2","params":null,"id":null} {"method":"locked","params":["nobody"],"id":null} {"method":"update","params":[[[]],{}],"id":null} {"method":"locked","params":{},"id":null}`)
 
+	if err := c.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	ops := []ovsdb.Op{ovsdb.Insert{Table: "T"}, ovsdb.Delete{Table: "T"}}
 	for _, tt := range []struct {
 		reply   string

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"brlb/controller/pipeline"
@@ -28,10 +29,12 @@ type Options struct {
 	Emit    func(Event) // called from Bridge's goroutines, in order; may block
 }
 
-// Bridge holds at most one session at a time. Create it with New.
+// Bridge holds at most one session at a time. Create it with New, then Open
+// and Run it.
 type Bridge struct {
-	opts   Options
-	wanted chan struct{} // the wish has changed
+	opts     Options
+	listener *switchListener
+	wanted   chan struct{} // the wish has changed
 
 	// exchange is held while a bundle is applied, and while flows are read and
 	// told of: what is told was never true before a bundle that ended earlier.
@@ -39,6 +42,9 @@ type Bridge struct {
 
 	// seat is held by the session that leads, from its inventory to its end.
 	seat sync.Mutex
+
+	master atomic.Bool  // the session that stands has the role
+	heard  atomic.Int64 // when the switch last answered a pulse, in Unix nanoseconds
 
 	mu       sync.Mutex
 	leave    context.CancelCauseFunc // ends the session that has the seat, or waits for it
@@ -86,7 +92,16 @@ func New(opts Options) *Bridge {
 	return &Bridge{opts: opts, wanted: make(chan struct{}, 1), wants: Wants{Refresh: opts.Refresh}}
 }
 
-// Run keeps a session until ctx ends. It fails only if it cannot listen.
+// Open begins to listen for the switch, if it is the switch that dials.
+func (b *Bridge) Open() (err error) {
+	if b.opts.Listen != "" {
+		b.listener, err = listenSocket(b.opts.Listen)
+	}
+	return err
+}
+
+// Run keeps a session until ctx ends. It is called after Open, and fails only
+// if it cannot go on listening.
 func (b *Bridge) Run(ctx context.Context) error {
 	if b.opts.Listen != "" {
 		return b.listen(ctx)
@@ -100,10 +115,7 @@ const maxConnections = 8
 
 // listen serves the connections that the switch makes.
 func (b *Bridge) listen(ctx context.Context) error {
-	listener, err := listenSocket(b.opts.Listen)
-	if err != nil {
-		return err
-	}
+	listener := b.listener
 	defer func() { listener.Close() }()
 	var serving sync.WaitGroup
 	defer serving.Wait()
@@ -171,13 +183,14 @@ func (b *Bridge) dial(ctx context.Context) error {
 	for {
 		start := time.Now()
 		conn, err := (&net.Dialer{Timeout: handshakeTimeout}).DialContext(ctx, network, address)
-		if err == nil {
+		if err != nil {
+			b.opts.Emit(Refused{Err: err})
+		} else {
 			err = b.serve(ctx, conn)
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		b.opts.Emit(Refused{Err: err})
 		b.opts.Logger.Warn("OpenFlow session ended", "bridge", b.opts.Bridge, "switch", b.opts.Dial, "err", err)
 		if !sleep(ctx, backoff.Next(time.Since(start), rand.Float64())) {
 			return ctx.Err()
@@ -192,10 +205,10 @@ func (b *Bridge) Apply(ctx context.Context, number uint64, mods []openflow.Messa
 	if s == nil {
 		return session.BundleResult{Outcome: session.Unknown, Err: ErrNotConnected}
 	}
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout+time.Duration(len(mods))*rowTime)
-	defer cancel()
 	b.exchange.Lock()
 	defer b.exchange.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout+time.Duration(len(mods))*rowTime)
+	defer cancel()
 	return s.Bundle(ctx, mods)
 }
 
@@ -207,7 +220,11 @@ func (b *Bridge) Reread(ctx context.Context) error {
 	if s == nil {
 		return ErrNotConnected
 	}
-	return b.reread(ctx, s, number)
+	err := b.reread(ctx, s, number)
+	if err != nil {
+		s.Close() // the next session begins with what the switch holds
+	}
+	return err
 }
 
 func (b *Bridge) reread(ctx context.Context, s *session.Session, number uint64) error {
@@ -259,6 +276,12 @@ func (b *Bridge) Want(w Wants) {
 	default:
 	}
 }
+
+// LastHeard says when the switch last answered.
+func (b *Bridge) LastHeard() time.Time { return time.Unix(0, b.heard.Load()) }
+
+// Master says whether the session that stands has the master's role.
+func (b *Bridge) Master() bool { return b.master.Load() }
 
 // Counters returns message counts over all sessions, the number of sessions,
 // and how many packets were put back on their way.

@@ -60,6 +60,9 @@ func (st *stand) run(t *testing.T, opts Options) {
 	opts.Bridge, opts.Refresh, opts.Logger = "br0", time.Hour, slog.New(slog.DiscardHandler)
 	opts.Emit = func(e Event) { st.events <- e }
 	st.bridge = New(opts)
+	if err := st.bridge.Open(); err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan struct{})
 	go func() {

@@ -35,8 +35,8 @@ func listenSocket(target string) (*switchListener, error) {
 			conn.Close()
 			return nil, fmt.Errorf("listen on %s: another process answers there; is a second brlb running?", target)
 		}
-		if err := os.Remove(address); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return nil, fmt.Errorf("listen on %s: remove the old socket: %w", target, err)
+		if err := removeSocket(address); err != nil {
+			return nil, fmt.Errorf("listen on %s: %w", target, err)
 		}
 	}
 	var err error
@@ -53,6 +53,20 @@ func listenSocket(target string) (*switchListener, error) {
 		return nil, fmt.Errorf("listen for the switch on %s: %w", target, err)
 	}
 	return l, nil
+}
+
+// removeSocket removes an old socket, but no other file.
+func removeSocket(path string) error {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case info.Mode()&os.ModeSocket == 0:
+		return fmt.Errorf("%s is there and is no socket: remove it, or choose another path", path)
+	}
+	return os.Remove(path)
 }
 
 // shareWithDirectory lets those connect to a socket who own its directory: an

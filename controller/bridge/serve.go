@@ -37,7 +37,6 @@ type serving struct {
 	asking     *time.Timer // when next hops are asked for again
 	ports      map[openflow.PortNo]state.Port
 	watched    bool
-	master     bool // of the switch
 	retake     *time.Timer
 }
 
@@ -73,17 +72,42 @@ func (b *Bridge) serve(ctx context.Context, conn net.Conn) error {
 	b.mu.Lock()
 	b.number++
 	b.current = s
+	b.master.Store(false)
 	v.number = b.number
 	b.mu.Unlock()
 	connected.Session = v.number
 	b.opts.Emit(connected)
+	pulse := make(chan struct{})
+	go func() { defer close(pulse); v.pulse() }()
 	err = v.loop(ctx)
+	s.Close()
+	<-pulse
 	b.mu.Lock()
 	b.current = nil
 	b.counters = addCounters(b.counters, s.Counters())
 	b.mu.Unlock()
 	b.opts.Emit(Disconnected{Err: err})
 	return err
+}
+
+// Pulse is how often the switch is asked for a sign of life, so that probes
+// which time out can be told from probes that the switch has lost.
+const Pulse = 250 * time.Millisecond
+
+// pulse notes the switch's signs of life until the session ends.
+func (v *serving) pulse() {
+	ticker := time.NewTicker(Pulse)
+	defer ticker.Stop()
+	for {
+		if _, err := v.session.Ping(context.Background()); err == nil {
+			v.bridge.heard.Store(time.Now().UnixNano())
+		}
+		select {
+		case <-v.session.Done():
+			return
+		case <-ticker.C:
+		}
+	}
 }
 
 // checkBridge reads the ports, and finds out whether the peer is the bridge.
@@ -178,6 +202,7 @@ func (v *serving) loop(ctx context.Context) error {
 	if !v.watched {
 		audit = auditOnlyLook
 	}
+	settling := false // the next look is soon
 	look := time.NewTimer(audit)
 	defer look.Stop()
 	v.asking = time.NewTimer(0)
@@ -210,6 +235,7 @@ func (v *serving) loop(ctx context.Context) error {
 				v.asking.Reset(time.Until(next))
 			}
 		case <-look.C:
+			settling = false
 			if err := v.bridge.reread(ctx, v.session, v.number); err != nil {
 				return err
 			}
@@ -222,7 +248,8 @@ func (v *serving) loop(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if changed {
+			if changed && !settling {
+				settling = true
 				look.Reset(settleDrift)
 			}
 		}
@@ -248,10 +275,10 @@ const retakeRole = 5 * time.Second
 // not. The switch refuses what the brlb that wrote before still sends.
 func (v *serving) lead(ctx context.Context) error {
 	if !v.wants.Lead {
-		v.master = false
+		v.bridge.master.Store(false)
 		return nil
 	}
-	if v.master {
+	if v.bridge.master.Load() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
@@ -259,7 +286,7 @@ func (v *serving) lead(ctx context.Context) error {
 	if _, err := v.session.TakeRole(ctx, openflow.RoleMaster); err != nil {
 		return fmt.Errorf("become master: %w", err)
 	}
-	v.master = true
+	v.bridge.master.Store(true)
 	return nil
 }
 
@@ -286,6 +313,7 @@ func (v *serving) handle(ctx context.Context, event session.Event) (changed bool
 		switch m.Reason {
 		case openflow.PortDeleted:
 			delete(v.ports, m.Port.No)
+			v.askAgain()
 		case openflow.PortAdded:
 			v.askAgain()
 			fallthrough
@@ -296,8 +324,8 @@ func (v *serving) handle(ctx context.Context, event session.Event) (changed bool
 	case *openflow.PacketIn:
 		return false, v.packetIn(ctx, m)
 	case *openflow.RoleStatus:
-		if v.master && m.Role != openflow.RoleMaster {
-			v.master = false
+		if v.bridge.master.Load() && m.Role != openflow.RoleMaster {
+			v.bridge.master.Store(false)
 			v.retake.Reset(retakeRole)
 			v.bridge.opts.Logger.Warn("another controller has become the switch's master", "bridge", v.bridge.opts.Bridge)
 		}
@@ -332,6 +360,9 @@ func concerns(m *openflow.MultipartReply) bool {
 
 // ask sends an ARP request for each address.
 func (v *serving) ask(ctx context.Context, addrs []netip.Addr) error {
+	if v.wants.MAC == (openflow.MAC{}) {
+		return nil // OVSDB has not been read yet
+	}
 	for _, addr := range addrs {
 		var sender netip.Addr
 		for _, g := range v.wants.Gateways {

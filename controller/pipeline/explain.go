@@ -73,6 +73,8 @@ func baseRow(f *openflow.FlowMod) string {
 		return "none of brlb's business"
 	case f.Table == TableClassify && f.Priority == prioVIPRest:
 		return "nothing is served there: dropped, never forwarded"
+	case f.Table == TableClassify && f.Priority == prioForUs:
+		return "for brlb's MAC, but of nothing that brlb knows: dropped"
 	case f.Table == TableClassify:
 		return "an answer to brlb's ARP request"
 	case f.Table == TableOwn:

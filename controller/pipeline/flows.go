@@ -108,6 +108,9 @@ func (fr frame) baseFlows(drop bool) []*openflow.FlowMod {
 		row(TableClassify, prioMiss, nil, other...),
 		// Answers to brlb's own ARP requests.
 		row(TableClassify, prioARPForUs, openflow.Match{openflow.EthDst.MAC(fr.mac), isARP, openflow.ARPOp.Exact(arpReply)}, apply(toController())),
+		// Nobody else has this MAC: NORMAL would flood what is sent to it, and
+		// answers of connections that brlb has forgotten would leave un-NATed.
+		row(TableClassify, prioForUs, openflow.Match{openflow.EthDst.MAC(fr.mac)}),
 
 		row(TableOwn, prioRow, openflow.Match{isARP}, apply(arpAnswer(fr.mac)...)),
 		row(TableOwn, prioRow, openflow.Match{isIPv4, isICMP, openflow.ICMPv4Type.Exact(icmpEchoRequest)}, apply(echoAnswer(fr.mac)...)),

@@ -45,6 +45,7 @@ const (
 	prioVIP      = 32000 // a service's address and port
 	prioReply    = 31000 // what a member sends from its service port
 	prioVIPRest  = 30000 // whatever else goes to a VIP: dropped, never forwarded
+	prioForUs    = 29000 // whatever else goes to brlb's MAC: likewise
 	prioMiss     = 1
 
 	prioRow   = 100 // rows of own tables
@@ -124,7 +125,7 @@ func Concerns(table uint8, priority uint16, cookie uint64) bool {
 		return false
 	}
 	switch priority {
-	case prioARPForUs, prioOwn, prioVIP, prioReply, prioVIPRest, prioMiss:
+	case prioARPForUs, prioOwn, prioVIP, prioReply, prioVIPRest, prioForUs, prioMiss:
 		return true
 	}
 	return false

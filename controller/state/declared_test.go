@@ -106,7 +106,7 @@ func TestDeclaredMemberGoesAndComesBack(t *testing.T) {
 		t.Errorf("gone: %s", got)
 	}
 	s.SetDeclared(here, start)
-	if got := shape(s, "web"); got != "be1 owns; vnet1 not probed yet" {
+	if got := shape(s, "web"); got != "be1 owns; vnet1 no verdict yet" {
 		t.Errorf("back: %s", got)
 	}
 	if m := s.Snapshot().Pool("web").Member(be2.String()); m.Number != number || !m.Declared {

@@ -37,7 +37,7 @@ func TestEvents(t *testing.T) {
 			"web/be1: down: L4CON\nweb/be2: down: L4CON\nweb/be3: down: L4CON\nweb: no member is active: traffic is dropped"},
 		{"a member is added, one removed", func(s *State) {
 			s.SetConfig(parse(t, `{pools: {web: {id: 1, slots: 64, members: {be1: 10.30.0.11:80, be2: 10.30.0.12:80, be4: 10.30.0.14:80}}}}`), start)
-		}, "web/be4: not probed yet\nweb/be3: removed"},
+		}, "web/be4: no verdict yet\nweb/be3: removed"},
 		{"a pool is replaced", func(s *State) {
 			s.SetConfig(parse(t, `{pools: {tls: {id: 1, slots: 64, members: {be1: 10.30.0.11:80}}}}`), start)
 		}, "tls/be1: active\nweb: removed"},

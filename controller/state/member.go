@@ -162,7 +162,7 @@ func (s *State) inactive(m *Member) string {
 	case m.Health.Health == Down:
 		return strings.TrimSpace("down: " + m.Health.Code + " " + m.Health.Detail)
 	case m.Health.Health == Unknown && !m.Adopted:
-		return "not probed yet"
+		return "no verdict yet"
 	case !m.HasNext && m.Via.IsValid():
 		return fmt.Sprintf("no next hop: router %s has not answered ARP", m.Via)
 	case !m.HasNext:

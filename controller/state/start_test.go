@@ -32,21 +32,21 @@ func TestFirstVerdicts(t *testing.T) {
 		want string
 	}{
 		{"who owned slots keeps them, who is new has none", func(*State) {},
-			"be1 owns; be2 owns; be3 not probed yet; waiting"},
+			"be1 owns; be2 owns; be3 no verdict yet; waiting"},
 		{"an adopted member passes", func(s *State) { judge(s, Up, byTCP(be1)) },
-			"be1 owns; be2 owns; be3 not probed yet; waiting"},
+			"be1 owns; be2 owns; be3 no verdict yet; waiting"},
 		{"an adopted member fails", func(s *State) { judge(s, Down, byTCP(be1)) },
-			"be1 down: L4CON; be2 owns; be3 not probed yet; waiting"},
+			"be1 down: L4CON; be2 owns; be3 no verdict yet; waiting"},
 		{"inconclusive is no verdict", func(s *State) { judge(s, Unknown, byTCP(be1)) },
-			"be1 owns; be2 owns; be3 not probed yet; waiting"},
+			"be1 owns; be2 owns; be3 no verdict yet; waiting"},
 		{"a new member passes", func(s *State) { judge(s, Up, byTCP(be3)) },
 			"be1 owns; be2 owns; be3 owns; waiting"},
 		{"all have a verdict", func(s *State) { judge(s, Up, byTCP(be1), byTCP(be2)); judge(s, Down, byTCP(be3)) },
 			"be1 owns; be2 owns; be3 down: L4CON"},
 		{"the deadline passes: who owned slots still keeps them", func(s *State) { s.Tick(after(10 * time.Second)) },
-			"be1 owns; be2 owns; be3 not probed yet"},
+			"be1 owns; be2 owns; be3 no verdict yet"},
 		{"just before the deadline", func(s *State) { s.Tick(after(10*time.Second - 1)) },
-			"be1 owns; be2 owns; be3 not probed yet; waiting"},
+			"be1 owns; be2 owns; be3 no verdict yet; waiting"},
 		{"nobody waits for who is disabled or draining", func(s *State) {
 			s.SetAdmin(map[MemberID]Override{inWeb(be3): {State: Disabled}, inWeb(be2): {State: Draining}}, start)
 			judge(s, Up, byTCP(be1))
@@ -54,13 +54,13 @@ func TestFirstVerdicts(t *testing.T) {
 		{"an adopted member that was drained waits for a pass when enabled", func(s *State) {
 			s.SetOverride(inWeb(be1), Override{State: Draining})
 			s.SetOverride(inWeb(be1), Override{State: Enabled})
-		}, "be1 not probed yet; be2 owns; be3 not probed yet; waiting"},
+		}, "be1 no verdict yet; be2 owns; be3 no verdict yet; waiting"},
 		{"a verdict that came before the switch counts", func(s *State) {
 			judge(s, Up, byTCP(be1))
 			s.Adopt([]Adopted{found(be1, 11)}, start)
 			s.SetOverride(inWeb(be1), Override{State: Disabled})
 			s.SetOverride(inWeb(be1), Override{State: Enabled})
-		}, "be1 not probed yet; be2 owns; be3 not probed yet; waiting"},
+		}, "be1 no verdict yet; be2 owns; be3 no verdict yet; waiting"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -86,7 +86,7 @@ func TestWaitingEndsOnce(t *testing.T) {
 	}
 	s.SetOverride(inWeb(be1), Override{State: Disabled, At: start})
 	s.SetOverride(inWeb(be1), Override{State: Enabled, At: start})
-	if got := shape(s, "web"); got != "be1 not probed yet; be2 owns; be3 owns" {
+	if got := shape(s, "web"); got != "be1 no verdict yet; be2 owns; be3 owns" {
 		t.Errorf("a member that comes back: %s", got)
 	}
 }
@@ -153,10 +153,10 @@ pools:
   web: {id: 1, slots: 64, members: {renamed: 10.30.0.11:80, be3: 10.30.0.13:80, be4: 10.30.0.14:80}}
   tls: {id: 2, slots: 64, members: {be1: 10.30.0.11:443}}
 `), after(time.Minute))
-	if got, want := shape(s, "web"), "renamed owns; be3 draining; be4 not probed yet"; got != want {
+	if got, want := shape(s, "web"), "renamed owns; be3 draining; be4 no verdict yet"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	if got, want := shape(s, "tls"), "be1 not probed yet; waiting"; got != want {
+	if got, want := shape(s, "tls"), "be1 no verdict yet; waiting"; got != want {
 		t.Errorf("a new pool: got %s, want %s", got, want)
 	}
 	if deadline, waiting := s.Waiting(); !waiting || !deadline.Equal(after(time.Minute+10*time.Second)) {
@@ -165,7 +165,7 @@ pools:
 	// be2 was away: it starts anew, with the number it had.
 	number := s.numbers.Get(inWeb(be2))
 	s.SetConfig(parse(t, onePool), after(2*time.Minute))
-	if got, want := shape(s, "web"), "be1 owns; be2 not probed yet; be3 draining"; got != want {
+	if got, want := shape(s, "web"), "be1 owns; be2 no verdict yet; be3 draining"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	if m := s.Snapshot().Pool("web").Member(be2.String()); m.Number != number {
@@ -187,7 +187,7 @@ pools:
     check: web
     members: {be1: 10.30.0.11:80, be2: 10.30.0.12:80, be3: 10.30.0.13:80}
 `), start)
-	if got, want := shape(s, "web"), "be1 owns; be2 owns; be3 not probed yet"; got != want {
+	if got, want := shape(s, "web"), "be1 owns; be2 owns; be3 no verdict yet"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	judge(s, Down, ProbeID{be1, "web"})

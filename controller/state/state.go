@@ -349,6 +349,13 @@ func (s *State) LoadNumbers(text string) error {
 	return s.numbers.Load(text)
 }
 
+// ForgetNumbers forgets all member numbers. It is for a brlb that stands by and
+// follows, before LoadNumbers, what the one that writes has stored.
+func (s *State) ForgetNumbers() {
+	s.numbers = NewNumbers()
+	s.outdate()
+}
+
 // Numbers returns the member numbers in the form that LoadNumbers reads.
 func (s *State) Numbers() string { return s.numbers.String() }
 

@@ -136,7 +136,7 @@ func TestWhoOwnsSlots(t *testing.T) {
 		{"disabled and enabled: probed anew", func(s *State) {
 			s.SetOverride(inWeb(be1), Override{State: Disabled})
 			s.SetOverride(inWeb(be1), Override{State: Enabled})
-		}, "be1 not probed yet; be2 owns; be3 owns"},
+		}, "be1 no verdict yet; be2 owns; be3 owns"},
 		{"stored overrides replace all", func(s *State) {
 			s.SetOverride(inWeb(be1), Override{State: Draining})
 			s.SetAdmin(map[MemberID]Override{inWeb(be3): {State: Draining}}, start)
@@ -331,7 +331,7 @@ func TestCloneIsIndependent(t *testing.T) {
 	c.SetDeclared([]Declared{{Interface: "v1", Pool: "web", Address: netip.MustParseAddrPort("10.0.0.1:1")}}, start)
 	c.SetConfig(parse(t, `{pools: {other: {id: 7, members: {x: 10.0.0.9:1}}}}`), start)
 	numbers := s.Numbers()
-	if got := shape(c, "other"); got != "x no next hop: nobody has answered ARP for 10.0.0.9; waiting" && got != "x not probed yet; waiting" {
+	if got := shape(c, "other"); got != "x no next hop: nobody has answered ARP for 10.0.0.9; waiting" && got != "x no verdict yet; waiting" {
 		t.Errorf("the clone: %s", got)
 	}
 	if s.Snapshot() != before || s.Numbers() != numbers {

@@ -110,7 +110,7 @@ func (d *show) table(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.say("brlb has attached itself to the bridge, probed the members and sent one bundle:\n%d flows in %s. %s, OpenFlow 1.4.\n",
+	d.say("brlb has attached itself to the bridge, probed the members and sent the table in one\nbundle: %d flows, %s after its start. %s, OpenFlow 1.4.\n",
 		status.Switch.OwnFlows, round(time.Since(start)), status.Switch.Description)
 	d.members(status)
 	pool := status.Pools[0]
