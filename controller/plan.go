@@ -31,11 +31,18 @@ func (l *loop) Plan(ctx context.Context, req api.PlanRequest) (*api.Change, erro
 
 // whatIf lets a change happen to a copy of the state.
 func (l *loop) whatIf(ctx context.Context, change func(*consequence) error) (*consequence, error) {
-	c := &consequence{}
-	err := l.do(ctx, func() { c.now, c.state = l.state.Snapshot(), l.state.Clone() })
+	var now *state.Snapshot
+	var copied *state.State
+	err := l.do(ctx, func() { now, copied = l.state.Snapshot(), l.state.Clone() })
 	if err != nil {
 		return nil, err
 	}
+	return consider(now, copied, change)
+}
+
+// consider lets a change happen to a copy of the state that now is of.
+func consider(now *state.Snapshot, copied *state.State, change func(*consequence) error) (*consequence, error) {
+	c := &consequence{now: now, state: copied}
 	if err := change(c); err != nil {
 		return nil, err
 	}

@@ -32,6 +32,7 @@ func main() {
 		Stdout:   os.Stdout,
 		Stderr:   os.Stderr,
 		Terminal: isTerminal(os.Stdout),
+		Progress: isTerminal(os.Stderr),
 		Getenv:   os.Getenv,
 		Now:      time.Now,
 		Run: func(ctx context.Context, o cli.RunOptions) error {

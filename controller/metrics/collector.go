@@ -109,6 +109,12 @@ func (s scrape) bundles(m *api.Metrics) {
 func (s scrape) pool(p *api.Pool) {
 	s.gauge(poolSlots, float64(p.Slots), p.Name)
 	s.gauge(poolActive, float64(p.Active), p.Name)
+	anchor := ""
+	if p.Anchor != nil {
+		anchor = p.Anchor.Digest
+		s.gauge(rebaseSlots, float64(p.Anchor.RebaseMoves), p.Name)
+	}
+	s.gauge(poolLayout, 1, p.Name, p.Layout, p.Version, p.Digest, anchor)
 	states := map[string]int{"up": 0, "down": 0, "unknown": 0, "draining": 0, "disabled": 0}
 	for i := range p.Members {
 		m := &p.Members[i]

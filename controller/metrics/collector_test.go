@@ -23,8 +23,11 @@ func (s *source) Metrics() *api.Metrics { return s.metrics }
 func newSource() *source {
 	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	seconds := api.Histogram{Bounds: []float64{0.001, 0.01, 0.1}, Counts: []uint64{2, 5, 6}, Count: 7, Sum: 0.25}
+	status := apitest.New(noon).Status()
+	status.Pools[0].Layout, status.Pools[0].Version = "v2", "v2"
+	status.Pools[0].Anchor = &api.Anchor{Digest: "5b7c41a09d3e2f68", Stale: true, RebaseMoves: 91}
 	return &source{&api.Metrics{
-		Status:          apitest.New(noon).Status(),
+		Status:          status,
 		SlotsMoved:      map[string]api.MoveCounts{"web": {Needed: 342, Collateral: 9}},
 		Bundles:         map[string]uint64{"applied": 4, "rejected": 1},
 		BundleSeconds:   seconds,
@@ -80,6 +83,9 @@ brlb_openflow_messages_total{direction="sent",type="FLOW_MOD"} 2100
 # HELP brlb_pool_active_members Members that may own slots: enabled, up and reachable.
 # TYPE brlb_pool_active_members gauge
 brlb_pool_active_members{pool="web"} 3
+# HELP brlb_pool_layout_info The layout of the pool's slot table, the table's digest and, of layout v2, its anchor's; always 1.
+# TYPE brlb_pool_layout_info gauge
+brlb_pool_layout_info{anchor="5b7c41a09d3e2f68",digest="92f84b339cff363e",layout="v2",pool="web",version="v2"} 1
 # HELP brlb_pool_members Members by state.
 # TYPE brlb_pool_members gauge
 brlb_pool_members{pool="web",state="disabled"} 0
@@ -87,6 +93,9 @@ brlb_pool_members{pool="web",state="down"} 1
 brlb_pool_members{pool="web",state="draining"} 0
 brlb_pool_members{pool="web",state="unknown"} 0
 brlb_pool_members{pool="web",state="up"} 3
+# HELP brlb_pool_rebase_slots Slots that a rebase of the pool would move; 0 while its anchor is its members.
+# TYPE brlb_pool_rebase_slots gauge
+brlb_pool_rebase_slots{pool="web"} 91
 # HELP brlb_probe_duration_seconds Time that a probe took.
 # TYPE brlb_probe_duration_seconds histogram
 brlb_probe_duration_seconds_bucket{check="web",member="be1",pool="web",le="0.001"} 2

@@ -41,6 +41,10 @@ var (
 		"Size of the pool's slot table.", "pool")
 	poolActive = family("pool_active_members",
 		"Members that may own slots: enabled, up and reachable.", "pool")
+	poolLayout = family("pool_layout_info",
+		"The layout of the pool's slot table, the table's digest and, of layout v2, its anchor's; always 1.", "pool", "layout", "version", "digest", "anchor")
+	rebaseSlots = family("pool_rebase_slots",
+		"Slots that a rebase of the pool would move; 0 while its anchor is its members.", "pool")
 	poolMembers = family("pool_members",
 		"Members by state.", "pool", "state")
 	slotsMoved = family("slots_moved_total",
@@ -70,7 +74,7 @@ var (
 var families = []*prometheus.Desc{
 	buildInfo, switchConnected, ovsdbConnected, inSync, degraded, ownFlows, driftRepairs, eventsDropped, resent,
 	sessions, messages, bundles, bundleSeconds, convergeSeconds, flowMods,
-	poolSlots, poolActive, poolMembers, slotsMoved,
+	poolSlots, poolActive, poolLayout, rebaseSlots, poolMembers, slotsMoved,
 	memberActive, memberHealthy, memberSlots, memberWeight,
 	probes, probeSeconds, reloadOK, reloadAt,
 }

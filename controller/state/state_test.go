@@ -39,6 +39,7 @@ var (
 	be1 = netip.MustParseAddrPort("10.30.0.11:80")
 	be2 = netip.MustParseAddrPort("10.30.0.12:80")
 	be3 = netip.MustParseAddrPort("10.30.0.13:80")
+	be9 = netip.MustParseAddrPort("10.30.0.19:80")
 )
 
 func inWeb(addr netip.AddrPort) MemberID { return MemberID{Pool: "web", Key: addr.String()} }

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -52,9 +53,13 @@ type Options struct {
 	// build times are 0.
 	Clock func() int64
 
-	// Progress, if not nil, is called after each pool.
-	Progress func(done, total int)
+	// Progress, if not nil, is called after each pool. When it returns false,
+	// Run ends with [ErrStopped].
+	Progress func(done, total int) bool
 }
+
+// ErrStopped means that Progress has ended a comparison.
+var ErrStopped = errors.New("the comparison was stopped")
 
 // Limits of a comparison.
 const (
@@ -192,8 +197,8 @@ func Run(o Options) ([]Result, error) {
 			t.exactBound += bounds[t.event]
 			t.run(uint64(i), members)
 		}
-		if o.Progress != nil {
-			o.Progress(i+1, o.Pools)
+		if o.Progress != nil && !o.Progress(i+1, o.Pools) {
+			return nil, ErrStopped
 		}
 	}
 	results := make([]Result, len(trials))

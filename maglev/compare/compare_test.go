@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -19,10 +20,11 @@ func TestRun(t *testing.T) {
 	ticks := int64(0)
 	o.Clock = func() int64 { ticks += 500; return ticks }
 	calls := 0
-	o.Progress = func(done, total int) {
+	o.Progress = func(done, total int) bool {
 		if calls++; done != calls || total != o.Pools {
 			t.Errorf("progress %d/%d at call %d", done, total, calls)
 		}
+		return true
 	}
 	results, err := Run(o)
 	if err != nil {
@@ -141,5 +143,13 @@ func TestExample(t *testing.T) {
 	o.MinWeight, o.MaxWeight = 300, 300
 	if _, _, err := Example(o, "chash", Leave); err == nil {
 		t.Error("weights that chash refuses are accepted")
+	}
+}
+
+func TestStopped(t *testing.T) {
+	o := options()
+	o.Progress = func(done, _ int) bool { return done < 2 }
+	if results, err := Run(o); !errors.Is(err, ErrStopped) || results != nil {
+		t.Errorf("got %v, %v", results, err)
 	}
 }

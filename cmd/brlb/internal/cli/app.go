@@ -39,6 +39,7 @@ type App struct {
 	Stdout   io.Writer
 	Stderr   io.Writer
 	Terminal bool // Stdout is a terminal
+	Progress bool // Stderr is one: show how far long work has come
 	Getenv   func(string) string
 	Now      func() time.Time
 	// Run is the controller behind "brlb run". Without one there is no such
@@ -150,6 +151,7 @@ over its unix socket, or change it.`,
 		a.checkCommand(), a.versionCommand(),
 		a.statusCommand(), a.slotsCommand(), a.planCommand(), a.flowsCommand(), a.traceCommand(), a.verifyCommand(), a.eventsCommand(),
 		a.changeCommand(drain), a.changeCommand(enable), a.changeCommand(disable), a.rebaseCommand(), a.reapplyCommand(), a.reloadCommand(),
+		a.labCommand(),
 	)
 	return root
 }

@@ -21,10 +21,15 @@ type format struct {
 
 // formatFlag adds -o to a reading command; wide says that it has such a form.
 func formatFlag(c *cobra.Command, wide bool) *format {
-	f := &format{value: "text", known: []string{"text", "json", "yaml"}}
 	if wide {
-		f.known = []string{"text", "wide", "json", "yaml"}
+		return formatsFlag(c, "text", "wide", "json", "yaml")
 	}
+	return formatsFlag(c, "text", "json", "yaml")
+}
+
+// formatsFlag adds -o with these forms; the first is the default.
+func formatsFlag(c *cobra.Command, known ...string) *format {
+	f := &format{value: known[0], known: known}
 	c.Flags().VarP(f, "output", "o", "form of the output: "+strings.Join(f.known, ", "))
 	c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(f.known, cobra.ShellCompDirectiveNoFileComp))
 	return f

@@ -145,6 +145,11 @@ func world(ts *testscript.TestScript, _ bool, args []string) {
 			s.InSync, s.Switch.Connected, s.Phase, s.Since = false, false, "disconnected", noon.Add(-95*time.Second)
 			s.Degraded = []string{"the switch br-lb is not connected: no such file or directory", "1 of 4 members of pool web is down"}
 		})
+	case "anchor":
+		backend.Adjust(func(s *api.Status) {
+			s.Pools[0].Layout, s.Pools[0].Version = "v2", "v2"
+			s.Pools[0].Anchor = &api.Anchor{Digest: "5b7c41a09d3e2f68", Stale: true, RebaseMoves: 91}
+		})
 	case "empty":
 		backend.Adjust(func(s *api.Status) { s.Services, s.Pools = nil, nil })
 	case "all-down":

@@ -1,0 +1,154 @@
+package controller
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"brlb/controller/api"
+	"brlb/controller/config"
+	"brlb/controller/state"
+	"brlb/maglev"
+	"brlb/openflow"
+)
+
+// serving is a state in which all members of a pool with these settings and
+// members are up.
+func serving(t *testing.T, settings, members string) *state.State {
+	t.Helper()
+	cfg, err := config.Parse("test.yaml", []byte("pools:\n  web: {id: 1, "+settings+"members: {"+members+"}}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Date(2024, 5, 1, 12, 0, 0, 0, time.UTC)
+	s := state.New(cfg, now)
+	if err := s.LoadNumbers(""); err != nil {
+		t.Fatal(err)
+	}
+	s.SetPorts([]state.Port{{Number: 1, Name: "p1", Live: true}}, now)
+	for _, addr := range s.NextHops() {
+		s.SetNextHop(addr, state.NextHop{MAC: openflow.MAC{2}, Port: 1}, now)
+	}
+	for _, id := range s.Probes() {
+		s.SetVerdict(id, state.Verdict{Health: state.Up}, now)
+	}
+	return s
+}
+
+const four = "be1: 10.30.0.11:80, be2: 10.30.0.12:80, be3: 10.30.0.13:80, be4: 10.30.0.14:80"
+
+func foresee(t *testing.T, s *state.State, req api.PlanRequest) (*api.Change, error) {
+	t.Helper()
+	c, err := consider(s.Snapshot(), s.Clone(), func(c *consequence) error { return c.carryOut(req, time.Now()) })
+	if err != nil {
+		return nil, err
+	}
+	return c.describe(), nil
+}
+
+func TestPlans(t *testing.T) {
+	for _, c := range []struct {
+		req       api.PlanRequest
+		text      string
+		moved     int
+		name      string // of the member whose slots are looked at
+		slots     int    // that it has afterwards
+		connected string
+	}{
+		{api.PlanRequest{Operation: "drain", Member: "be1"}, "be1 is draining", 256, "be1", 0, "none that is open moves"},
+		{api.PlanRequest{Operation: "disable", Member: "web/be1"}, "be1 is disabled", 256, "be1", 0, "none"},
+		{api.PlanRequest{Operation: "enable", Member: "10.30.0.11:80"}, "be1 is enabled", 0, "", 0, "none"},
+		{api.PlanRequest{Operation: "weight", Member: "be2", Weight: 5}, "the weight of be2 is 5 instead of 1", 384, "be2", 640, "none"},
+		{api.PlanRequest{Operation: "weight", Member: "be2", Weight: 0}, "the weight of be2 is 0 instead of 1", 256, "be2", 0, "none"},
+		{api.PlanRequest{Operation: "remove", Member: "be4"}, "be4 is removed", 256, "be4", 0, "those that are open to be4 are cut"},
+		{api.PlanRequest{Operation: "add", Member: "be5", Address: "10.30.0.15:80", Weight: 4}, "be5, 10.30.0.15:80 of weight 4, is added and its probes pass", 512, "be5", 512, "none"},
+		{api.PlanRequest{Operation: "rebase"}, "the anchor of pool web is its members as they are now", 0, "", 0, "none"},
+		{api.PlanRequest{Operation: "layout", Pool: "web", Layout: "sticky"}, "pool web has layout sticky instead of v2", 0, "", 0, "none"},
+	} {
+		s := serving(t, "", four)
+		before := s.Snapshot()
+		change, err := foresee(t, s, c.req)
+		if err != nil {
+			t.Errorf("%+v: %v", c.req, err)
+			continue
+		}
+		m := change.Moves
+		if m.Moved != c.moved || m.LowerBound != c.moved || m.Collateral != 0 || change.Text != c.text || !strings.HasPrefix(change.Connections, c.connected) || change.Pool != "web" {
+			t.Errorf("%+v: %+v", c.req, change)
+		}
+		for _, member := range change.Members {
+			if member.Name == c.name && (member.After != c.slots || member.ShareAfter != float64(c.slots)/1024) {
+				t.Errorf("%+v: %+v", c.req, member)
+			}
+		}
+		if s.Snapshot() != before {
+			t.Errorf("%+v has changed the state", c.req)
+		}
+	}
+}
+
+func TestPlansThatCannotBe(t *testing.T) {
+	s := serving(t, "", four)
+	v1 := serving(t, "layout: v1, ", four)
+	heavy := serving(t, "", "be1: {address: 10.30.0.11:80, weight: 300}, be2: 10.30.0.12:80")
+	for _, c := range []struct {
+		state *state.State
+		req   api.PlanRequest
+		want  string
+	}{
+		{s, api.PlanRequest{Operation: "drop"}, `operation "drop" is not known`},
+		{s, api.PlanRequest{Operation: "drain", Member: "be9"}, `no member is called "be9"; there is be1, be2, be3, be4`},
+		{s, api.PlanRequest{Operation: "add", Member: "be5", Address: "10.30.0.14:80", Weight: 1}, "10.30.0.14:80 is member be4 of pool web already"},
+		{s, api.PlanRequest{Operation: "add", Member: "be5", Address: "[2001:db8::1]:80", Weight: 1}, "is not the IPv4 address and port"},
+		{s, api.PlanRequest{Operation: "add", Member: "be5", Address: "10.30.0.15", Weight: 1}, "is not the IPv4 address and port"},
+		{s, api.PlanRequest{Operation: "rebase", Pool: "api"}, `no pool is called "api"`},
+		{v1, api.PlanRequest{Operation: "rebase"}, "only layout v2 has an anchor"},
+		{s, api.PlanRequest{Operation: "layout", Layout: "v9"}, `no layout is called "v9"; there is v2`},
+		{heavy, api.PlanRequest{Operation: "layout", Layout: "chash"}, "pool web would have no table: pool 1: weights out of range"},
+	} {
+		if change, err := foresee(t, c.state, c.req); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %+v, %v, want %s", c.req, change, err, c.want)
+		}
+	}
+}
+
+// A comparison starts each layout from its own table and says what the pool's
+// own layout does just as the plan does.
+func TestCompareLayouts(t *testing.T) {
+	s := serving(t, "", four)
+	c, err := consider(s.Snapshot(), s.Clone(), func(c *consequence) error { return c.remove("be1") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := compareLayouts(c.before, c.after, false)
+	if len(list) != len(maglev.Names()) {
+		t.Fatalf("%d layouts", len(list))
+	}
+	for _, l := range list {
+		m := l.Moves
+		exact := l.Layout == "v2" || l.Layout == "sticky" || l.Layout == "v1"
+		if l.Error != "" || m.Moved == 0 || (m.Collateral == 0) == (l.Layout == "v1") || exact != (l.MaxShare < 1.01) {
+			t.Errorf("%+v", l)
+		}
+	}
+	if list[0].Layout != "v2" || list[0].Moves != c.describe().Moves {
+		t.Errorf("the comparison says %+v, the plan %+v", list[0].Moves, c.describe().Moves)
+	}
+}
+
+// The cost of a rebase is what the rebase moves, and counted once.
+func TestRebaseCosts(t *testing.T) {
+	s := serving(t, "", four)
+	s.Snapshot() // with which the pool gets its anchor
+	s.RemoveMember(state.MemberID{Pool: "web", Key: "10.30.0.14:80"})
+	stale := s.Snapshot().Pool("web")
+	costs := newRebaseCosts()
+	foretold := costs.moves(stale)
+	if known := costs.pools["web"]; costs.moves(stale) != foretold || known.table != stale.Table {
+		t.Error("the cost is not remembered")
+	}
+	s.Rebase("web")
+	if m := moves(stale, s.Snapshot().Pool("web")); m.Moved != foretold || foretold == 0 {
+		t.Errorf("the rebase moves %d slots, foretold were %d", m.Moved, foretold)
+	}
+}
