@@ -205,7 +205,7 @@ func (s *State) poolSnapshot(c *config.Pool) Pool {
 		if member.Active {
 			p.Active++
 		}
-		if waitsFor(&member) {
+		if s.waitsFor(&member) {
 			settled = false
 		}
 		p.Members = append(p.Members, member)
@@ -254,8 +254,8 @@ func (s *State) memberSnapshot(m *member) Member {
 
 // waitsFor says whether a pool that has just started should wait for this
 // member: it may serve, but it has no verdict or no next hop yet.
-func waitsFor(m *Member) bool {
-	if m.Admin.State != Enabled || m.Health.Health == Down {
+func (s *State) waitsFor(m *Member) bool {
+	if m.Admin.State != Enabled || m.Health.Health == Down || !s.cfg.MayProbe(m.Address.Addr()) {
 		return false
 	}
 	return m.Health.Health == Unknown || !m.HasNext

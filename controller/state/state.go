@@ -197,7 +197,7 @@ func (s *State) forget() {
 		for i := range p.members {
 			m := &p.members[i]
 			present[m.id] = true
-			if s.admin[m.id].State != Disabled {
+			if s.admin[m.id].State != Disabled && s.cfg.MayProbe(m.address.Addr()) {
 				wanted[m.probe()] = true
 			}
 		}
@@ -219,7 +219,7 @@ func (s *State) forget() {
 }
 
 // Probes returns what must be probed, sorted: every member that is not
-// disabled. The list is not to be changed.
+// disabled, if it may be. The list is not to be changed.
 func (s *State) Probes() []ProbeID { return s.probes }
 
 // NextHops returns the addresses whose MAC must be known, sorted: members that
