@@ -38,6 +38,7 @@ type loop struct {
 	storingAnchors bool
 	targets        map[state.ProbeID]health.Target
 	probing        probing // what targets were made from
+	probeProblem   string  // why they cannot be changed
 	wanted         bridge.Wants
 	sw             switchInfo
 	changedAt      time.Time    // of the first change that the switch has not confirmed
