@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"reflect"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -43,7 +44,7 @@ func Run(ctx context.Context, opts Options) error {
 	l := newLoop(cfg, opts, inv)
 	l.bridge = bridge.New(bridgeOptions(cfg, opts.Logger, l))
 	l.path = newProbePath(l.bridge.LastHeard)
-	l.prober = health.New(health.Options{OnResult: l.probes.observe, Excuse: l.path.excuse})
+	l.prober = health.New(proberOptions(cfg, l))
 
 	unix, err := api.ListenUnix(cfg.API.Socket)
 	if err != nil {
@@ -113,6 +114,14 @@ func bridgeOptions(cfg *config.Config, logger *slog.Logger, l *loop) bridge.Opti
 	return opts
 }
 
+func proberOptions(cfg *config.Config, l *loop) health.Options {
+	dialer := &health.Dialer{Source4: cfg.ProbeSource, Device: cfg.ProbeDevice}
+	return health.Options{
+		Dial: dialer.DialContext, Allow: cfg.ProbeAllow, AllowExec: cfg.AllowExec,
+		OnResult: l.probes.observe, Excuse: l.path.excuse,
+	}
+}
+
 // unchangeable says which settings of a new configuration cannot be taken over
 // by a running brlb.
 func unchangeable(old, new *config.Config) error {
@@ -125,8 +134,12 @@ func unchangeable(old, new *config.Config) error {
 		{"run_dir", old.RunDir, new.RunDir},
 		{"openflow", old.OpenFlow, new.OpenFlow},
 		{"api", old.API, new.API},
+		{"probe_allow", old.ProbeAllow, new.ProbeAllow},
+		{"probe_source", old.ProbeSource, new.ProbeSource},
+		{"probe_device", old.ProbeDevice, new.ProbeDevice},
+		{"allow_exec", old.AllowExec, new.AllowExec},
 	} {
-		if setting.old != setting.new {
+		if !reflect.DeepEqual(setting.old, setting.new) {
 			return fmt.Errorf("%s cannot change while brlb runs (it is %v, the file says %v): restart brlb, which loses no connection", setting.name, setting.old, setting.new)
 		}
 	}

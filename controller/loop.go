@@ -38,6 +38,7 @@ type loop struct {
 	storingAnchors bool
 	targets        map[state.ProbeID]health.Target
 	probing        probing // what targets were made from
+	probeProblem   string  // why they cannot be changed
 	wanted         bridge.Wants
 	sw             switchInfo
 	changedAt      time.Time    // of the first change that the switch has not confirmed
@@ -352,15 +353,19 @@ func (l *loop) setProbes() {
 	targets := make(map[state.ProbeID]health.Target, len(now.ids))
 	list := make([]health.Target, 0, len(now.ids))
 	for _, id := range now.ids {
-		target := health.Target{Address: id.Address, Check: probeCheck(now.config, id.Check)}
+		target := probeTarget(now.config, id)
 		targets[id] = target
 		list = append(list, target)
 	}
 	if err := l.prober.Set(list); err != nil {
-		l.opts.Logger.Error("probes", "err", err)
+		// A file that a check names has gone, say. The old probes go on.
+		if l.probeProblem != err.Error() {
+			l.probeProblem = err.Error()
+			l.opts.Logger.Error("probes cannot be changed; trying again and again", "err", err)
+		}
 		return
 	}
-	l.targets, l.probing = targets, now
+	l.targets, l.probing, l.probeProblem = targets, now, ""
 }
 
 // probing is what is probed, and the configuration that says how.

@@ -57,6 +57,7 @@ func benchLoop(b *testing.B, n int) *loop {
 	logger := slog.New(slog.DiscardHandler)
 	l := newLoop(cfg, Options{Logger: logger}, nil)
 	l.bridge = bridge.New(bridge.Options{Bridge: cfg.Bridge, Logger: logger})
+	l.path = newProbePath(l.bridge.LastHeard)
 	l.prober = health.New(health.Options{})
 	now := time.Now()
 	if err := l.state.LoadNumbers(""); err != nil {

@@ -97,6 +97,9 @@ func (l *loop) degraded() []string {
 		}
 		wrong = append(wrong, text)
 	}
+	if l.probeProblem != "" {
+		say("probes are not as they should be: %s", l.probeProblem)
+	}
 	if l.reconcile.problem != "" {
 		wrong = append(wrong, l.reconcile.problem)
 	}

@@ -91,20 +91,12 @@ func (c *consequence) carryOut(req api.PlanRequest, now time.Time) error {
 
 // find finds the member that a request means.
 func (c *consequence) find(what string) error {
-	found := c.now.Find(what)
-	switch len(found) {
-	case 0:
-		return badRequest(http.StatusNotFound, "no member is called %.60q; there is %s", what, memberNames(c.now))
-	case 1:
-		c.member = found[0]
-		c.pool, c.name = c.member.ID.Pool, c.member.Name
-		return nil
+	member, err := findOne(c.now, what)
+	if err != nil {
+		return err
 	}
-	var names []string
-	for _, m := range found {
-		names = append(names, m.ID.Pool+"/"+m.Name)
-	}
-	return badRequest(http.StatusBadRequest, "%.60q may be one of %s: name the pool too", what, strings.Join(names, ", "))
+	c.member, c.pool, c.name = member, member.ID.Pool, member.Name
+	return nil
 }
 
 func (c *consequence) override(member string, o state.Override) error {

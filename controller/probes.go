@@ -2,36 +2,25 @@ package controller
 
 import (
 	"fmt"
-	"strings"
+	"net/netip"
 	"sync"
 	"time"
 
 	"brlb/controller/api"
 	"brlb/controller/bridge"
 	"brlb/controller/config"
+	"brlb/controller/state"
 	"brlb/health"
 )
 
-// probeCheck translates a check of the configuration for the prober.
-func probeCheck(cfg *config.Config, name string) health.Check {
-	c, _ := cfg.Check(name)
-	check := health.Check{
-		Type: health.TCP, Interval: c.Interval, Fast: c.Fast, Down: c.Down, Timeout: c.Timeout,
-		Rise: c.Rise, Fall: c.Fall,
+// probeTarget is what the prober must watch for a probe of the state.
+func probeTarget(cfg *config.Config, id state.ProbeID) health.Target {
+	check, _ := cfg.Check(id.Check)
+	address := id.Address
+	if check.Port != 0 {
+		address = netip.AddrPortFrom(address.Addr(), check.Port)
 	}
-	if c.Type == config.CheckHTTP {
-		check.Type = health.HTTP
-		check.HTTP = health.HTTPOptions{Path: c.Path, Method: c.Method, Host: c.Host, Status: statusText(c.Status)}
-	}
-	return check.WithDefaults()
-}
-
-func statusText(ranges []config.StatusRange) string {
-	parts := make([]string, len(ranges))
-	for i, r := range ranges {
-		parts[i] = fmt.Sprintf("%d-%d", r.Min, r.Max)
-	}
-	return strings.Join(parts, ",")
+	return health.Target{Address: address, Check: check.Check}
 }
 
 // probeBounds are the upper bounds, in seconds, of the histogram of probe

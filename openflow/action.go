@@ -87,7 +87,7 @@ type PushPBB uint16
 type PopPBB struct{}
 
 // SetField sets a whole field. OpenFlow 1.4 has no mask here: use RegLoad for
-// some bits of a field.
+// some bits of a field. Tunnel options of more than 32 octets are a RawAction.
 type SetField struct{ OXM OXM }
 
 // RawAction is an action that this package does not know: its type and all
@@ -276,7 +276,7 @@ func parseAction(d *decoder) Action {
 		d.skip(4)
 	case actionSetField:
 		var o OXM
-		parseOXM(d, &o)
+		known = len(parseOXM(d, &o)) == 0
 		a = SetField{OXM: o}
 		d.skipPad()
 	case actionExperimenter:

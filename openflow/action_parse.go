@@ -89,8 +89,11 @@ func (p *actionParser) parse(s string, instructions bool) error {
 		if err == nil && !isInstruction {
 			err = p.action(key, arg, rest, part)
 		}
+		if err != nil && p.depth == 0 {
+			err = fmt.Errorf("%.40s: %w", part, err)
+		}
 		if err != nil {
-			return fmt.Errorf("%.40s: %w", part, err)
+			return err
 		}
 	}
 	return nil

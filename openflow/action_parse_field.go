@@ -309,7 +309,8 @@ func (p *actionParser) load(value, dst string) error {
 			return textError("load", dst, "want at most the lowest 64 bits")
 		}
 		mask := ^uint64(0) >> (64 - s.Bits) << s.Offset
-		p.add(RegLoad2{OXM: s.Field.MaskedBytes(uintOctets(n<<s.Offset, octets), uintOctets(mask, octets))})
+		parts := s.Field.MaskedBytes(uintOctets(n<<s.Offset, octets), uintOctets(mask, octets))
+		p.add(RegLoad2{OXM: parts[0]})
 	case isExperimenter(s.Field.actionHeader()):
 		v := uint128{lo: n}.shiftLeft(uint(s.Offset))
 		m := uint128{lo: ^uint64(0) >> (64 - min(s.Bits, 64))}.shiftLeft(uint(s.Offset))

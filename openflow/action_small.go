@@ -171,9 +171,9 @@ func parseSmallAction(d *decoder, subtype uint16) (Action, bool) {
 	switch subtype {
 	case nxRegLoad2:
 		var o OXM
-		parseOXM(d, &o)
+		more := parseOXM(d, &o)
 		d.skipPad()
-		return RegLoad2{OXM: o}, true
+		return RegLoad2{OXM: o}, len(more) == 0
 	case nxSetTunnel:
 		d.skip(2)
 		return SetTunnel(d.u32()), true

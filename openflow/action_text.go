@@ -36,7 +36,12 @@ func (a RegLoad2) String() string { return setFieldText(a.OXM) }
 func setFieldText(o OXM) string {
 	var s strings.Builder
 	s.WriteString("set_field:")
-	writeValue(&s, o)
+	if o.Field.info().format == formatBytes {
+		text := o.String()
+		s.WriteString(text[strings.IndexByte(text, '=')+1:])
+	} else {
+		writeValue(&s, o)
+	}
 	name := o.Field.String()
 	if o.Field == InPort {
 		name = "in_port_oxm"

@@ -115,28 +115,25 @@ func parseCTFlush(d *decoder) *CTFlush {
 		switch {
 		case typ == ctFlushOrig && m.Orig == CTTuple{}:
 			if !parseCTTuple(d, &m.Orig) {
-				return d.reopen(outer)
+				d.leave(outer)
+				return nil
 			}
 		case typ == ctFlushReply && m.Reply == CTTuple{}:
 			if !parseCTTuple(d, &m.Reply) {
-				return d.reopen(outer)
+				d.leave(outer)
+				return nil
 			}
 		case typ == ctFlushZone && !m.HasZone && length == 8:
 			m.HasZone, m.Zone = true, d.u16()
 			d.skip(2)
 		default:
-			return d.reopen(outer)
+			d.leave(outer)
+			return nil
 		}
 		d.leave(outer)
 		d.skip(-length & 7)
 	}
 	return m
-}
-
-// reopen gives up a property that is not known.
-func (d *decoder) reopen(outer int) *CTFlush {
-	d.leave(outer)
-	return nil
 }
 
 // parseCTTuple reports whether all parts of the tuple are known.

@@ -1,8 +1,6 @@
 package openflow
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // Error tells that a request was refused (OF1.4 section 7.5.4). Its transaction
 // id is the request's. It is a Go error; errors.Is(err, openflow.BadRequestIsSlave) and
@@ -58,10 +56,10 @@ func (*Error) Type() Type { return TypeError }
 
 func (m *Error) Error() string {
 	if h, err := ParseHeader(m.Data); err == nil {
-		return fmt.Sprintf("openflow: switch refused %v (xid %#x): %v", h.Type, h.Xid, m.Code)
+		return fmt.Sprintf("openflow: switch refused %v (xid %#x): %s", h.Type, h.Xid, m.Code.String())
 	}
 	if m.Code.Type() == HelloFailedIncompatible.Type() && len(m.Data) > 0 {
-		return fmt.Sprintf("openflow: %v: %.100q", m.Code, m.Data)
+		return fmt.Sprintf("openflow: %s: %.100q", m.Code.String(), m.Data)
 	}
 	return m.Code.Error()
 }

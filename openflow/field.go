@@ -133,6 +133,10 @@ const (
 	fieldCount
 )
 
+// FieldMore is the Field of elements of a Match that go on with the octets of
+// the one before (RawOXM, Field.Bytes).
+const FieldMore Field = 255
+
 const tunnelMetadataFields = 64
 
 // Experimenter (vendor) ids.

@@ -37,7 +37,7 @@ func extend[S ~[]E, E any](s S) S {
 
 // slabFields is how many fields a slab of matches begins with: few enough that
 // the runtime does not treat it as a large object, which costs more.
-const slabFields = 128
+const slabFields = 192
 
 // parseMatch reads a match into the slab.
 func (s *flowSlabs) parseMatch(d *decoder) Match {

@@ -61,19 +61,22 @@ func genField(keep func(Field) bool) *rapid.Generator[Field] {
 	return rapid.SampledFrom(list)
 }
 
-// genOXM draws fields with values and masks, known or not.
-var genOXM = rapid.Custom(func(t *rapid.T) OXM {
+// genParts draws fields with values and masks, known or not.
+var genParts = rapid.Custom(func(t *rapid.T) Match {
 	if rapid.IntRange(0, 9).Draw(t, "unknown") == 0 {
 		header := uint32(rapid.SampledFrom([]uint16{0x0002, 0x8002, 0x7fff}).Draw(t, "class"))<<16 | u32(t)&0xff00
 		return RawOXM(header, genBytes(0, 255).Draw(t, "payload"))
 	}
-	return genKnownOXM(t, genField(func(Field) bool { return true }).Draw(t, "field"))
+	return genKnownParts(t, genField(func(Field) bool { return true }).Draw(t, "field"), 248)
 })
 
-func genKnownOXM(t *rapid.T, f Field) OXM {
+func genKnownParts(t *rapid.T, f Field, most int) Match {
 	masked := f.Maskable() && rapid.Bool().Draw(t, "masked")
 	if f.info().format == formatBytes {
-		v := genBytes(0, 124).Draw(t, "value")
+		if masked {
+			most /= 2
+		}
+		v := genBytes(0, most).Draw(t, "value")
 		if masked {
 			return f.MaskedBytes(v, genBytes(len(v), len(v)).Draw(t, "mask"))
 		}
@@ -82,13 +85,17 @@ func genKnownOXM(t *rapid.T, f Field) OXM {
 	limit := allOnes(f.Size())
 	v := uint128{u64(t) & limit.hi, u64(t) & limit.lo}
 	if masked {
-		return f.Masked128(v.hi, v.lo, u64(t)&limit.hi, u64(t)&limit.lo)
+		return Match{f.Masked128(v.hi, v.lo, u64(t)&limit.hi, u64(t)&limit.lo)}
 	}
-	return OXM{Field: f, value: v}
+	return Match{{Field: f, value: v}}
 }
 
 var genMatch = rapid.Custom(func(t *rapid.T) Match {
-	return genList(genOXM, 6).Draw(t, "match")
+	var m Match
+	for _, parts := range genList(genParts, 6).Draw(t, "match") {
+		m = append(m, parts...)
+	}
+	return m
 })
 
 // genSubfield draws runs of bits of a field with a 4-octet header, at most 64.
@@ -145,8 +152,8 @@ var genLeafAction = rapid.Custom(func(t *rapid.T) Action {
 	case 14:
 		return PopPBB{}
 	case 15:
-		o := genOXM.Filter(func(o OXM) bool { return !o.masked }).Draw(t, "oxm")
-		return SetField{o}
+		parts := genParts.Filter(func(m Match) bool { return len(m) == 1 && !m[0].masked }).Draw(t, "field")
+		return SetField{parts[0]}
 	case 16:
 		dst := genSubfield(t)
 		return RegLoad{Dst: dst, Value: u64(t) >> (64 - dst.Bits)}
@@ -175,7 +182,7 @@ var genLeafAction = rapid.Custom(func(t *rapid.T) Action {
 	case 27:
 		return genLearn(t)
 	case 28:
-		return RegLoad2{genKnownOXM(t, genField(Field.Writable).Draw(t, "field"))}
+		return RegLoad2{genKnownParts(t, genField(Field.Writable).Draw(t, "field"), 32)[0]}
 	case 29:
 		return SetTunnel(u32(t))
 	case 30:

@@ -168,8 +168,8 @@ func TestAppendRefuses(t *testing.T) {
 		&FlowMod{Match: Match{IPv4Dst.Addr(v6)}},
 		&FlowMod{Match: Match{IPTTL.Masked(0x1ff, 0x1fe)}},
 		&FlowMod{Match: Match{TunnelMetadata(1).Exact(5)}},
-		&FlowMod{Match: Match{TunnelMetadata(1).MaskedBytes([]byte{1}, nil)}},
-		&FlowMod{Match: Match{RawOXM(0x7fff0000, make([]byte, 256))}},
+		&FlowMod{Match: TunnelMetadata(1).MaskedBytes([]byte{1}, nil)},
+		&FlowMod{Match: RawOXM(0x7fff0000, make([]byte, 256))},
 		&PacketOut{Actions: []Action{SetField{EthDst.Masked(0, 1)}}},
 		&PacketOut{Actions: []Action{RegLoad{Dst: Reg0.Whole(), Value: 1 << 32}}},
 		&PacketOut{Actions: []Action{RegLoad{Dst: XXReg0.Whole()}}},
@@ -210,7 +210,7 @@ func TestAppendRefuses(t *testing.T) {
 // all else does not.
 func TestAliasing(t *testing.T) {
 	flow := &FlowMod{
-		Match:        Match{RawOXM(0x7fff0000, []byte{0xaa}), TunnelMetadata(3).Bytes([]byte{0xaa, 0xaa})},
+		Match:        append(RawOXM(0x7fff0000, []byte{0xaa}), TunnelMetadata(3).Bytes([]byte{0xaa, 0xaa})...),
 		Instructions: Instructions{ApplyActions{Note(bytes.Repeat([]byte{0xaa}, 6)), RegLoad{Dst: Reg0.Whole(), Value: 0xaaaaaaaa}}},
 	}
 	parse := func(m Message) ([]byte, Message) {
@@ -297,7 +297,7 @@ func TestFlowListsAreSeparate(t *testing.T) {
 func TestParseAllocationIsBounded(t *testing.T) {
 	oxms := &FlowMod{}
 	for range 10000 {
-		oxms.Match = append(oxms.Match, RawOXM(0x7fff0000, nil))
+		oxms.Match = append(oxms.Match, RawOXM(0x7fff0000, nil)...)
 	}
 	nested := []Action{Exit{}}
 	for range 2000 {

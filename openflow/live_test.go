@@ -239,6 +239,33 @@ func TestRealSwitch(t *testing.T) {
 				if _, raw := r.Body.(RawMultipart); raw {
 					t.Errorf("%v: not known", r.Body.MultipartType())
 				}
+				if tables, ok := r.Body.(TableFeaturesReply); ok {
+					checkTableFeatures(t, tables)
+				}
+			}
+		}
+	}
+}
+
+// checkTableFeatures checks that we know every field that the switch says it has.
+func checkTableFeatures(t *testing.T, tables TableFeaturesReply) {
+	t.Helper()
+	for _, table := range tables {
+		for _, feature := range table.Properties {
+			switch feature.Type {
+			case FeatureMatch, FeatureWildcards, FeatureApplySetField, FeatureWriteSetField:
+				fields := feature.Fields()
+				if slices.Contains(fields, FieldUnknown) || !slices.Contains(fields, Reg0) || !slices.Contains(fields, IPv4Dst) {
+					t.Fatalf("table %d has %v", table.Table, fields)
+				}
+			case FeatureInstructions:
+				if types := feature.Types(); !slices.Contains(types, instructionApplyActions) {
+					t.Fatalf("table %d has instructions %v", table.Table, types)
+				}
+			case FeatureNextTables:
+				if next := feature.Tables(); len(next) > 0 && next[0] <= table.Table {
+					t.Fatalf("table %d goes on in %v", table.Table, next)
+				}
 			}
 		}
 	}

@@ -39,7 +39,7 @@ const ctStateKnown = 0xcf
 // add adds a field; the code is 0 if it may be there.
 func (s *matchState) add(o OXM) ErrorCode {
 	info := o.Field.info()
-	if o.Field == FieldUnknown || info.format == formatBytes {
+	if info.size == 0 || info.format == formatBytes {
 		return 0
 	}
 	limit := allOnes(int(info.size)).shiftRight(uint(8*uint16(info.size) - info.bits))

@@ -17,7 +17,7 @@ func TestMatchCheck(t *testing.T) {
 	}{
 		{nil, 0},
 		{Match{eth, tcp, TCPDst.Exact(80)}, 0},
-		{Match{RawOXM(0x7fff0000, []byte{1}), TunnelMetadata(1).Bytes([]byte{1})}, 0},
+		{append(RawOXM(0x7fff0000, []byte{1}), TunnelMetadata(1).Bytes(make([]byte, 100))...), 0},
 		{Match{tcp, eth, TCPDst.Exact(80)}, BadMatchBadPrereq},
 		{Match{eth, TCPDst.Exact(80)}, BadMatchBadPrereq},
 		{Match{eth, IPFrag.Exact(3), tcp, TCPDst.Exact(80)}, BadMatchBadPrereq},

@@ -80,6 +80,11 @@ func (p *matchParser) add(key, value string, hasValue bool) (bool, error) {
 	if !hasValue && f.info().format != formatBytes {
 		return false, textError("match", key, "a value is missing")
 	}
+	if f.info().format == formatBytes {
+		parts, err := parseBytesMatch(f, value)
+		p.match = append(p.match, parts...)
+		return true, err
+	}
 	o, err := parseOXMText(f, value)
 	if err != nil {
 		return false, err
@@ -128,7 +133,7 @@ func (p *matchParser) finish() (Match, error) {
 			m = append(m, registers(o, Reg0+4*(f-XXReg0), 4)...)
 			continue
 		}
-		if o.masked && o.mask == (uint128{}) && o.long == "" && o.Field.info().format != formatBytes {
+		if o.masked && o.mask == (uint128{}) && o.Field.info().size > 0 && o.Field.info().format != formatBytes {
 			continue // it matches everything
 		}
 		m = append(m, o)
@@ -138,18 +143,31 @@ func (p *matchParser) finish() (Match, error) {
 			m = append(m, VLANVID.Masked(vlanPresent, vlanPresent))
 		}
 	}
-	sortMatch(m)
+	sortMatch(m, fieldOrder)
 	for i := 1; i < len(m); i++ {
-		if m[i].Field == m[i-1].Field {
+		if m[i].Field == m[i-1].Field && m[i].Field != FieldMore {
 			return nil, textError("match", m[i].Field.String(), "given twice")
 		}
 	}
 	return m, nil
 }
 
-// sortMatch puts the fields in the order in which Open vSwitch writes them.
-func sortMatch(m Match) {
-	slices.SortStableFunc(m, func(a, b OXM) int { return int(a.Field) - int(b.Field) })
+// fieldOrder is the order in which Open vSwitch writes fields.
+func fieldOrder(f Field) int { return int(f) }
+
+// sortMatch puts the fields in the order of their ranks.
+func sortMatch(m Match, rank func(Field) int) {
+	if !slices.ContainsFunc(m, func(o OXM) bool { return o.Field == FieldMore }) {
+		slices.SortStableFunc(m, func(a, b OXM) int { return rank(a.Field) - rank(b.Field) })
+		return
+	}
+	var fields []Match
+	for rest := slices.Clone(m); len(rest) > 0; {
+		n := rest.parts(0)
+		fields, rest = append(fields, rest[:n]), rest[n:]
+	}
+	slices.SortStableFunc(fields, func(a, b Match) int { return rank(a[0].Field) - rank(b[0].Field) })
+	copy(m, slices.Concat(fields...))
 }
 
 // protocol returns the EtherType and IP protocol of the match, 0 if not given.

@@ -73,9 +73,7 @@ func newTextOrder(order ...Field) (rank [fieldCount]uint8) {
 // writeMatch writes m as ovs-ofctl prints it.
 func writeMatch(s *strings.Builder, m Match) {
 	sorted := slices.Clone(m)
-	slices.SortStableFunc(sorted, func(a, b OXM) int {
-		return int(textOrder[a.Field%fieldCount]) - int(textOrder[b.Field%fieldCount])
-	})
+	sortMatch(sorted, func(f Field) int { return int(textOrder[f%fieldCount]) })
 	protocol, skipType, skipProto := matchProtocol(m)
 	anyVLAN := VLANVID.Masked(vlanPresent, vlanPresent)
 	_, hasPCP := m.Get(VLANPCP)
@@ -85,7 +83,8 @@ func writeMatch(s *strings.Builder, m Match) {
 			s.WriteByte(',')
 		}
 	}
-	for _, o := range sorted {
+	for i := 0; i < len(sorted); i += sorted.parts(i) {
+		o := sorted[i]
 		switch {
 		case o.Field == EthType && skipType:
 			comma()
@@ -95,7 +94,7 @@ func writeMatch(s *strings.Builder, m Match) {
 			// dl_vlan_pcp says that there is a tag.
 		default:
 			comma()
-			writeOXM(s, o)
+			writeField(s, sorted[i:i+sorted.parts(i)])
 		}
 	}
 }
@@ -132,19 +131,21 @@ const vlanPresent = 0x1000
 // String returns the field as ovs-ofctl prints it in a match: "reg1=0x5".
 func (o OXM) String() string {
 	var s strings.Builder
-	writeOXM(&s, o)
+	writeField(&s, Match{o})
 	return s.String()
 }
 
-func writeOXM(s *strings.Builder, o OXM) {
+// writeField writes one field, which has more than one part if it is raw and long.
+func writeField(s *strings.Builder, parts Match) {
+	o := parts[0]
 	info := o.Field.info()
 	name := info.name
 	if n := textName[o.Field]; n != "" {
 		name = n
 	}
 	switch o.Field {
-	case FieldUnknown:
-		fmt.Fprintf(s, "oxm(%08x:%x)", o.rawHeader(), o.long)
+	case FieldUnknown, FieldMore:
+		fmt.Fprintf(s, "oxm(%08x:%x)", o.Header(), rawOctets(parts))
 	case VLANVID:
 		switch {
 		case !o.masked && o.value.lo&vlanPresent != 0:
@@ -177,8 +178,9 @@ func writeOXM(s *strings.Builder, o OXM) {
 		s.WriteString("recirc_id=" + hexText(o.value.lo))
 	default:
 		s.WriteString(name)
-		if info.format == formatBytes && o.masked && o.long == "" {
-			return // it matches that there is the option
+		if info.format == formatBytes {
+			writeBytes(s, parts)
+			return
 		}
 		s.WriteByte('=')
 		writeValue(s, o)
@@ -234,9 +236,6 @@ func writeValue(s *strings.Builder, o OXM) {
 	case formatPacketType:
 		fmt.Fprintf(s, "(%d,%s)", o.value.lo>>16, hexText(o.value.lo&0xffff))
 		return
-	case formatBytes:
-		writeBytes(s, o)
-		return
 	}
 	s.WriteString(valueText(o.Field, o.value, o.masked))
 	if o.masked {
@@ -286,15 +285,16 @@ func writeAddr(s *strings.Builder, o OXM) {
 	s.WriteString("/" + addrText(addrFromValue(o.mask, size), false))
 }
 
-// writeBytes writes a value of variable length in hexadecimal.
-func writeBytes(s *strings.Builder, o OXM) {
-	value, mask := o.long, ""
-	if o.masked {
-		value, mask = o.long[:len(o.long)/2], o.long[len(o.long)/2:]
+// writeBytes writes "=" and a value of variable length in hexadecimal; nothing
+// if it only matches that there is the option.
+func writeBytes(s *strings.Builder, parts Match) {
+	value, mask := parts.Octets(0)
+	if parts[0].masked && len(value) == 0 {
+		return
 	}
-	s.WriteString(bytesText(value))
-	if o.masked {
-		s.WriteString("/" + bytesText(mask))
+	s.WriteString("=" + bytesText(string(value)))
+	if parts[0].masked {
+		s.WriteString("/" + bytesText(string(mask)))
 	}
 }
 

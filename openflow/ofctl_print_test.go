@@ -152,7 +152,7 @@ func genValidMatch(t *rapid.T) Match {
 		}
 	}
 	canonical := m
-	sortMatch(canonical)
+	sortMatch(canonical, fieldOrder)
 	return canonical
 }
 

@@ -11,13 +11,16 @@ import (
 // be set with its value (OF1.4 section 7.2.3.2). It is a comparable value:
 // two OXMs that are == match the same. Make one with the methods of Field
 // (IPv4Dst.Addr(a), Reg1.Exact(5)), or RawOXM for what this package does not know.
+//
+// It has no pointers: matches of many thousand flows cost the garbage collector
+// nothing.
 type OXM struct {
 	Field  Field
 	masked bool
-	header uint32 // of an unknown field, without length
+	size   uint16 // octets of an unknown or variable-length field: see oxm_raw.go
+	header uint32 // of an unknown field, without length and mask flag
 	value  uint128
 	mask   uint128
-	long   string // value, then mask if masked, of unknown and of variable-length fields
 }
 
 // uint128 holds values up to 16 octets; shorter ones are in the low bits.
@@ -76,24 +79,6 @@ func (f Field) MaskedMAC(m, mask MAC) OXM {
 	return f.Masked(m.uint64(), mask.uint64())
 }
 
-// Bytes is f, a field of variable length (TunnelMetadata), with the value v of
-// at most 124 octets.
-func (f Field) Bytes(v []byte) OXM { return OXM{Field: f, long: string(v)} }
-
-// MaskedBytes is f, a field of variable length, with those bits of v that are
-// set in mask, which is as long as v. With no octets it matches packets that
-// have the option at all.
-func (f Field) MaskedBytes(v, mask []byte) OXM {
-	return OXM{Field: f, masked: true, long: string(v) + string(mask)}
-}
-
-// RawOXM is an OXM that this package does not know: its 32-bit header, whose
-// length octet is ignored, and the octets after it (experimenter id, value,
-// mask), at most 255.
-func RawOXM(header uint32, payload []byte) OXM {
-	return OXM{header: header &^ (oxmLenMask | oxmHasMask), masked: header&oxmHasMask != 0, long: string(payload)}
-}
-
 // Uint64 returns the low 64 bits of the value.
 func (o OXM) Uint64() uint64 { return o.value.lo }
 
@@ -126,23 +111,6 @@ func (o OXM) IP() netip.Addr { return addrFromValue(o.value, o.Field.Size()) }
 
 // MAC returns the low 48 bits of the value as an Ethernet address.
 func (o OXM) MAC() MAC { return macFromUint64(o.value.lo) }
-
-// Raw returns the header (with its length) and the octets of an OXM that this
-// package does not know, and of a field of variable length.
-func (o OXM) Raw() (header uint32, payload string) {
-	return o.rawHeader(), o.long
-}
-
-func (o OXM) rawHeader() uint32 {
-	h := o.header
-	if o.Field != FieldUnknown {
-		h = o.Field.info().match &^ oxmLenMask
-	}
-	if o.masked {
-		h |= oxmHasMask
-	}
-	return h | uint32(len(o.long))&oxmLenMask
-}
 
 func addrValue(a netip.Addr) uint128 {
 	if a.Is4() {
@@ -207,7 +175,7 @@ func (v uint128) fits(size int) bool {
 func appendOXM(b []byte, o *OXM) ([]byte, error) {
 	info := o.Field.info()
 	if info.size == 0 || info.format == formatBytes {
-		return appendRawOXM(b, o)
+		return appendRawOXM(b, Match{*o})
 	}
 	size := int(info.size)
 	if !o.value.fits(size) || !o.mask.fits(size) {
@@ -226,19 +194,6 @@ func appendOXM(b []byte, o *OXM) ([]byte, error) {
 		b = appendValue(b, o.mask, size)
 	}
 	return b, nil
-}
-
-func appendRawOXM(b []byte, o *OXM) ([]byte, error) {
-	if o.value != (uint128{}) || o.mask != (uint128{}) {
-		return b, encodeErrorf("%v: a number; it has octets (Field.Bytes)", o.Field)
-	}
-	if o.Field != FieldUnknown && o.masked && len(o.long)%2 != 0 {
-		return b, encodeErrorf("%v: value and mask are of different length", o.Field)
-	}
-	if len(o.long) > oxmLenMask {
-		return b, encodeErrorf("%v: %d octets; an OXM has at most %d", o.Field, len(o.long), oxmLenMask)
-	}
-	return append(append32(b, o.rawHeader()), o.long...), nil
 }
 
 // appendValue appends the low size octets of v.
@@ -277,13 +232,14 @@ func (d *decoder) value(size int) uint128 {
 	return uint128{hi, d.u64()}
 }
 
-// parseOXM reads one OXM into o, of which it sets all.
-func parseOXM(d *decoder, o *OXM) {
+// parseOXM reads one OXM into o, of which it sets all. It returns the octets of
+// an unknown or variable-length field that o has no room for.
+func parseOXM(d *decoder, o *OXM) (more []byte) {
 	header := d.u32()
 	n := oxmLen(header)
 	if n > d.left() {
 		d.failf(ErrBadLength, "match field %08x: length %d is more than the %d octets left", header, n, d.left())
-		return
+		return nil
 	}
 	experimenter := uint32(0)
 	if isExperimenter(header) && n >= 4 {
@@ -291,24 +247,19 @@ func parseOXM(d *decoder, o *OXM) {
 	}
 	f := fieldByHeader(header, experimenter)
 	info := f.info()
-	o.Field, o.masked, o.header = f, header&oxmHasMask != 0, 0
-	o.value, o.mask = uint128{}, uint128{}
-	if o.long != "" {
-		o.long = ""
-	}
+	masked := header&oxmHasMask != 0
 	if info.size == 0 || info.format == formatBytes {
+		*o = OXM{Field: f, masked: masked, size: uint16(n)}
 		if f == FieldUnknown {
 			o.header = header &^ (oxmLenMask | oxmHasMask)
-		}
-		o.long = string(d.take(n))
-		if f != FieldUnknown && o.masked && n%2 != 0 {
+		} else if masked && n%2 != 0 {
 			d.failf(ErrBadLength, "%v: value and mask of %d octets", f, n)
 		}
-		return
+		return o.putOctets(d.take(n))
 	}
 	size := int(info.size)
 	want := size
-	if o.masked {
+	if masked {
 		want += size
 	}
 	if experimenter != 0 {
@@ -316,15 +267,17 @@ func parseOXM(d *decoder, o *OXM) {
 	}
 	if n != want {
 		d.failf(ErrBadLength, "%v: length %d, want %d", f, n, want)
-		return
+		return nil
 	}
 	if experimenter != 0 {
 		d.skip(4)
 	}
-	o.value = d.value(size)
-	if o.masked {
+	o.Field, o.masked, o.size, o.header = f, masked, 0, 0
+	o.value, o.mask = d.value(size), uint128{}
+	if masked {
 		o.mask = d.value(size)
 	}
+	return nil
 }
 
 // Match is what packets a flow is for: all its fields must agree (OF1.4
@@ -369,12 +322,16 @@ func appendMatch(b []byte, m Match) ([]byte, error) {
 
 func appendOXMs(b []byte, m Match) ([]byte, error) {
 	var err error
-	for i := range m {
-		if b, err = appendOXM(b, &m[i]); err != nil {
-			return b, err
+	for i := 0; i < len(m) && err == nil; i++ {
+		if m[i].size > rawRoom {
+			parts := m.parts(i)
+			b, err = appendRawOXM(b, m[i:i+parts])
+			i += parts - 1
+		} else {
+			b, err = appendOXM(b, &m[i])
 		}
 	}
-	return b, nil
+	return b, err
 }
 
 // parseMatch reads a match and its padding, appending its fields to m.
@@ -401,7 +358,9 @@ func parseMatch(d *decoder, m Match) Match {
 func parseOXMs(d *decoder, m Match) Match {
 	for d.left() > 0 {
 		m = extend(m)
-		parseOXM(d, &m[len(m)-1])
+		if more := parseOXM(d, &m[len(m)-1]); len(more) > 0 {
+			m = appendMore(m, more)
+		}
 	}
 	return m
 }

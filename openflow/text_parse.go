@@ -212,7 +212,14 @@ func parseOXMText(f Field, s string) (OXM, error) {
 	case formatFrag:
 		return parseFrag(s)
 	case formatBytes:
-		return parseBytesOXM(f, value, mask, masked)
+		parts, err := parseBytesMatch(f, s)
+		if err == nil && len(parts) > 1 {
+			err = textError(f.String(), s, "more octets than an action here can have")
+		}
+		if err != nil {
+			return OXM{}, err
+		}
+		return parts[0], nil
 	}
 	v, err := parseValue(f, value)
 	if err != nil || !masked {
@@ -334,19 +341,20 @@ func parseFrag(s string) (OXM, error) {
 	return OXM{}, textError("ip_frag", s, "want no, yes, first, later or not_later")
 }
 
-// parseBytesOXM reads a value of variable length. Nothing at all matches
+// parseBytesMatch reads a value of variable length. Nothing at all matches
 // packets that have the option.
-func parseBytesOXM(f Field, value, mask string, masked bool) (OXM, error) {
-	if value == "" {
+func parseBytesMatch(f Field, s string) (Match, error) {
+	if s == "" {
 		return f.MaskedBytes(nil, nil), nil
 	}
+	value, mask, masked := strings.Cut(s, "/")
 	v, err := parseHex(value)
 	if err != nil || !masked {
 		return f.Bytes(v), err
 	}
 	m, err := parseHex(mask)
 	if err != nil {
-		return OXM{}, err
+		return nil, err
 	}
 	n := max(len(v), len(m))
 	v, m = leftPad(v, n), leftPad(m, n)

@@ -9,6 +9,10 @@ type Backend interface {
 	Status() *Status
 	// Slots answers for the pool of that name; "" means the only one.
 	Slots(pool string) (*Slots, error)
+	// History tells of a member's last probes.
+	History(member string) (*History, error)
+	// Explain says why a member has the slots that it has.
+	Explain(ctx context.Context, member string) (*Explanation, error)
 	// Events returns what is remembered with a Seq above after, oldest first.
 	// The first event is number 1.
 	Events(after uint64) *Events

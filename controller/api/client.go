@@ -102,6 +102,16 @@ func (c *Client) Plan(ctx context.Context, req PlanRequest) (*Change, error) {
 	return get[Change](ctx, c, "/v1/plan", q)
 }
 
+// History asks for a member's last probes.
+func (c *Client) History(ctx context.Context, member string) (*History, error) {
+	return get[History](ctx, c, "/v1/history", url.Values{"member": {member}})
+}
+
+// Explain asks why a member has the slots that it has.
+func (c *Client) Explain(ctx context.Context, member string) (*Explanation, error) {
+	return get[Explanation](ctx, c, "/v1/explain", url.Values{"member": {member}})
+}
+
 // Flows asks for the set desired, actual or diff.
 func (c *Client) Flows(ctx context.Context, set string) (*Flows, error) {
 	return get[Flows](ctx, c, "/v1/flows", url.Values{"set": {set}})

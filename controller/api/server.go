@@ -51,13 +51,15 @@ func NewServer(backend Backend, metrics http.Handler, logger *slog.Logger) *Serv
 	get := func(answer answerFunc) route { return route{http.MethodGet, s.document(answer)} }
 	post := func(answer answerFunc) route { return route{http.MethodPost, s.document(answer)} }
 	s.routes = map[string]route{
-		"/v1/status": get(s.status),
-		"/v1/slots":  get(s.slots),
-		"/v1/events": {http.MethodGet, s.events},
-		"/v1/plan":   get(s.plan),
-		"/v1/flows":  get(s.asks(s.flows)),
-		"/v1/trace":  get(s.asks(s.trace)),
-		"/v1/verify": get(s.asks(s.verify)),
+		"/v1/status":  get(s.status),
+		"/v1/slots":   get(s.slots),
+		"/v1/history": get(s.history),
+		"/v1/explain": get(s.explain),
+		"/v1/events":  {http.MethodGet, s.events},
+		"/v1/plan":    get(s.plan),
+		"/v1/flows":   get(s.asks(s.flows)),
+		"/v1/trace":   get(s.asks(s.trace)),
+		"/v1/verify":  get(s.asks(s.verify)),
 
 		"/v1/members/drain":   post(s.change("draining")),
 		"/v1/members/enable":  post(s.change("enabled")),

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"time"
+
+	"brlb/health"
 )
 
 // Config is everything that an operator tells brlb. It is built by [Parse] and
@@ -36,6 +38,18 @@ type Config struct {
 	StartDeadline time.Duration
 	// NeighbourRefresh is how often a known next hop is asked for again.
 	NeighbourRefresh time.Duration
+
+	// ProbeAllow are the networks whose addresses may be probed; sorted. Empty
+	// allows all.
+	ProbeAllow []netip.Prefix
+	// ProbeSource is the local address of probes; the zero Addr leaves it to the
+	// kernel.
+	ProbeSource netip.Addr
+	// ProbeDevice is the network interface that probes must use; empty leaves it
+	// to the kernel.
+	ProbeDevice string
+	// AllowExec permits checks that start programs.
+	AllowExec bool
 
 	Checks   []Check   // sorted by name; holds every check that a pool names
 	Pools    []Pool    // sorted by name
@@ -93,32 +107,14 @@ func (m MAC) String() string {
 	return fmt.Sprintf("%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4], m[5])
 }
 
-// Check says how to find out whether a member works.
+// Check says how to find out whether a member works: everything that its type
+// needs, complete and valid.
 type Check struct {
 	Name string
-	Type CheckType
-
-	// Path, Method, Host and Status belong to http checks and are zero in others.
-	Path   string        // request target, begins with "/"
-	Method string        // GET, HEAD or OPTIONS
-	Host   string        // Host header; empty means the member's address and port
-	Status []StatusRange // answers that count as a pass; sorted, never empty
-
-	Interval time.Duration // between probes of a member that is steadily up
-	Fast     time.Duration // between probes while a verdict is forming
-	Down     time.Duration // between probes of a member that is down
-	Timeout  time.Duration // of one probe; never longer than any of the three
-	Rise     int           // consecutive passes that make a member up
-	Fall     int           // consecutive failures that make a member down
+	// Port is probed in place of the member's own, unless it is 0.
+	Port uint16
+	health.Check
 }
-
-// CheckType is the protocol of a probe.
-type CheckType string
-
-const (
-	CheckTCP  CheckType = "tcp"  // connect
-	CheckHTTP CheckType = "http" // connect, one request, look at the status
-)
 
 // StatusRange is a range of HTTP status codes; both ends belong to it.
 type StatusRange struct{ Min, Max int }
@@ -206,6 +202,11 @@ func (p Port) String() string { return fmt.Sprintf("%d/%s", p.Number, p.Proto) }
 // Check finds a check by name.
 func (c *Config) Check(name string) (Check, bool) {
 	return find(c.Checks, func(x Check) bool { return x.Name == name })
+}
+
+// MayProbe tells whether an address may be probed.
+func (c *Config) MayProbe(addr netip.Addr) bool {
+	return len(c.ProbeAllow) == 0 || slices.ContainsFunc(c.ProbeAllow, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
 // Pool finds a pool by name.

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"brlb/health"
 )
 
 // compare shows how two configurations differ.
@@ -121,20 +123,36 @@ func TestEverySetting(t *testing.T) {
 		Miss:             MissDrop,
 		StartDeadline:    0,
 		NeighbourRefresh: time.Minute,
-		Checks: []Check{{
-			Name:     "web",
-			Type:     CheckHTTP,
-			Path:     "/a?b=c",
-			Method:   "HEAD",
-			Host:     "www.example.org:8080",
-			Status:   []StatusRange{{200, 200}, {301, 302}},
-			Interval: 2 * time.Second,
-			Fast:     500 * time.Millisecond,
-			Down:     10 * time.Second,
-			Timeout:  300 * time.Millisecond,
-			Rise:     1,
-			Fall:     5,
-		}},
+		ProbeAllow:       []netip.Prefix{netip.MustParsePrefix("10.30.0.0/16"), netip.MustParsePrefix("10.50.0.0/24")},
+		ProbeSource:      netip.MustParseAddr("10.30.0.2"),
+		ProbeDevice:      "br1",
+		AllowExec:        true,
+		Checks: []Check{
+			{Name: "agent", Port: 9000, Check: times(health.Check{Type: health.AgentLine, Send: "hello\n"})},
+			{Name: "banner", Check: times(health.Check{Type: health.TCP, Send: "\x00\xff", Expect: "220 "})},
+			{Name: "calls", Check: times(health.Check{Type: health.GRPC, Service: "shop.v1.Cart"})},
+			{Name: "dns", Check: times(health.Check{Type: health.UDP, Send: "q", Expect: "\x81\x80"})},
+			{Name: "ping", Check: times(health.Check{Type: health.ICMP})},
+			{Name: "script", Check: times(health.Check{Type: health.Exec, Command: "/bin/true"})},
+			{Name: "secret", Check: times(health.Check{Type: health.GRPCS, TLS: health.TLSOptions{ServerName: "a.example.org", SkipVerify: true}})},
+			{Name: "shop", Check: times(health.Check{
+				Type: health.HTTPS,
+				HTTP: health.HTTPOptions{
+					Method: "GET", Path: "/", Status: "200-399", Headers: "A: 1\nB: x: y", Contains: "ready", Match: "^o?k", AgentHeader: "X-Agent",
+				},
+				TLS: health.TLSOptions{ServerName: "shop.example.org"},
+			})},
+			{Name: "web", Check: health.Check{
+				Type:     health.HTTP,
+				HTTP:     health.HTTPOptions{Path: "/a?b=c", Method: "HEAD", Host: "www.example.org:8080", Status: "200,301-302"},
+				Interval: 2 * time.Second,
+				Fast:     500 * time.Millisecond,
+				Down:     10 * time.Second,
+				Timeout:  300 * time.Millisecond,
+				Rise:     1,
+				Fall:     5,
+			}},
+		},
 		Pools: []Pool{{
 			Name:   "web",
 			ID:     65535,
@@ -162,6 +180,13 @@ func TestEverySetting(t *testing.T) {
 			},
 		},
 	})
+}
+
+// times are those of a check that names none.
+func times(c health.Check) health.Check {
+	c.Interval, c.Fast, c.Down, c.Timeout = time.Second, 500*time.Millisecond, time.Second, 500*time.Millisecond
+	c.Rise, c.Fall = 2, 3
+	return c
 }
 
 func TestDefaults(t *testing.T) {
@@ -210,7 +235,7 @@ func TestDerivedSettings(t *testing.T) {
 // TestDefaultCheck: the check named tcp exists as soon as a pool means it.
 func TestDefaultCheck(t *testing.T) {
 	pool := "pools: {web: {id: 1, members: {a: 10.0.0.1:80}}}\n"
-	if k, ok := parse(t, pool).Check("tcp"); !ok || k.Type != CheckTCP || k.Interval != DefaultInterval {
+	if k, ok := parse(t, pool).Check("tcp"); !ok || k.Type != health.TCP || k.Interval != DefaultInterval {
 		t.Errorf("implicit check: %+v, %v", k, ok)
 	}
 	if k, _ := parse(t, pool+"checks: {tcp: {rise: 7}}").Check("tcp"); k.Rise != 7 {

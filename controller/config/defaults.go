@@ -3,6 +3,8 @@ package config
 import (
 	"path/filepath"
 	"time"
+
+	"brlb/health"
 )
 
 // Defaults of a file that says nothing else.
@@ -24,9 +26,6 @@ const (
 	DefaultTimeout  = 500 * time.Millisecond
 	DefaultRise     = 2
 	DefaultFall     = 3
-
-	DefaultHTTPPath   = "/"
-	DefaultHTTPMethod = "GET"
 )
 
 // Defaults is the configuration of a file that sets nothing: no pool, no service.
@@ -66,13 +65,12 @@ func setIfEmpty(s *string, value string) {
 
 // DefaultCheck is the check that an empty entry of the file means: a tcp connect.
 func DefaultCheck(name string) Check {
-	c := Check{
-		Name:     name,
-		Type:     CheckTCP,
+	c := Check{Name: name, Check: health.Check{
+		Type:     health.TCP,
 		Interval: DefaultInterval,
 		Rise:     DefaultRise,
 		Fall:     DefaultFall,
-	}
+	}}
 	c.derive()
 	return c
 }
@@ -81,7 +79,7 @@ func DefaultCheck(name string) Check {
 // outlasts the gap between two probes, whichever of the gaps applies.
 func (c *Check) derive() {
 	if c.Timeout == 0 {
-		c.Timeout = min(DefaultTimeout, c.Interval/2)
+		c.Timeout = max(minInterval, min(DefaultTimeout, c.Interval/2))
 	}
 	if c.Fast == 0 {
 		c.Fast = max(c.Interval/2, c.Timeout)
@@ -90,6 +88,3 @@ func (c *Check) derive() {
 		c.Down = c.Interval
 	}
 }
-
-// defaultStatus is what an http check takes for a pass: success and redirection.
-func defaultStatus() []StatusRange { return []StatusRange{{Min: 200, Max: 399}} }

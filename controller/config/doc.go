@@ -8,10 +8,10 @@
 //
 //	brlb.yaml:12:7: pools.web.members.be1.weight: -1 is out of range: ...
 //
-// The package is pure: bytes in, a Config or [Errors] out. Only [Load] touches a
-// file. The same meaning gives the same Config, whatever the order of the file:
+// The package is pure: bytes in, a Config or [Errors] out. Only [Load] touches
+// files. The same meaning gives the same Config, whatever the order of the file:
 // everything that has a name is sorted by it, addresses and ports by value.
 //
-// Supported today: IPv4, TCP, nat mode, layout v1, tcp and http checks. Anything
+// Supported today: IPv4, TCP, nat mode, layout v1. Anything
 // else is refused with a sentence that says so.
 package config

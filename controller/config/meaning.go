@@ -4,7 +4,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"time"
 )
 
 // The meaning stage: what only shows when settings are seen together. It runs
@@ -13,10 +12,9 @@ import (
 
 func (d *document) checkMeaning(c *Config) {
 	d.checkOpenFlow(c)
-	for _, check := range c.Checks {
-		d.checkTimes(check)
-	}
+	d.checkChecks(c)
 	d.checkPools(c)
+	d.checkProbeAllow(c)
 	c.addDefaultCheck()
 	d.checkServices(c)
 	d.checkGateways(c)
@@ -60,20 +58,6 @@ func isRemote(endpoint string) bool {
 	}
 	ap, err := netip.ParseAddrPort(address)
 	return err != nil || !ap.Addr().IsLoopback()
-}
-
-func (d *document) checkTimes(c Check) {
-	at := keyPath{"checks", c.Name}
-	for _, gap := range []struct {
-		key  string
-		time time.Duration
-	}{{"interval", c.Interval}, {"fast", c.Fast}, {"down", c.Down}} {
-		if c.Timeout <= gap.time {
-			continue
-		}
-		d.fail(at.child("timeout"), "timeout %v is longer than %s, %v: a probe must end before the next one begins", c.Timeout, gap.key, gap.time)
-		return
-	}
 }
 
 func (d *document) checkPools(c *Config) {

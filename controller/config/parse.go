@@ -6,9 +6,13 @@ import (
 	"os"
 )
 
-// Parse reads a configuration. name is what errors call the file. The error, if
-// any, is of type [Errors]; the Config is then nil.
+// Parse reads a configuration, and no other file. name is what errors call it.
+// The error, if any, is of type [Errors]; the Config is then nil.
 func Parse(name string, data []byte) (*Config, error) {
+	return parseAnd(name, data, func(*document, *Config) {})
+}
+
+func parseAnd(name string, data []byte, beyond func(*document, *Config)) (*Config, error) {
 	d := &document{file: name, where: map[string]position{}}
 	root := d.syntaxTree(data)
 	if root == nil {
@@ -16,6 +20,9 @@ func Parse(name string, data []byte) (*Config, error) {
 	}
 	c := d.config(entry{node: root})
 	d.checkMeaning(c)
+	if len(d.errs) == 0 {
+		beyond(d, c)
+	}
 	if err := d.err(); err != nil {
 		return nil, err
 	}
@@ -23,8 +30,9 @@ func Parse(name string, data []byte) (*Config, error) {
 	return c, nil
 }
 
-// Load reads the configuration in the file at path. Its error is [Errors] if the
-// file could be read and is wrong.
+// Load reads the configuration in the file at path, and the certificates and
+// programs that its checks name. Its error is [Errors] if the file could be
+// read and is wrong.
 func Load(path string) (*Config, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -36,5 +44,5 @@ func Load(path string) (*Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read configuration: %w", err)
 	}
-	return Parse(path, data)
+	return parseAnd(path, data, (*document).checkFiles)
 }

@@ -3,11 +3,14 @@ package config
 import (
 	"fmt"
 	"net/netip"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
+
+	"brlb/health"
 )
 
 // write is the plainest file that means c: every setting, nothing derived.
@@ -25,16 +28,27 @@ func write(c *Config) []string {
 	}
 	checks, pools, services := "checks:", "pools:", "services:"
 	for _, k := range c.Checks {
-		http := ""
-		if k.Type == CheckHTTP {
-			var status []string
-			for _, s := range k.Status {
-				status = append(status, fmt.Sprintf("%d-%d", s.Min, s.Max))
+		var own []string
+		say := func(key, value string) {
+			if value != "" {
+				own = append(own, key+": "+strconv.Quote(value))
 			}
-			http = fmt.Sprintf("path: %s, method: %s, status: [%s], ", k.Path, k.Method, strings.Join(status, ", "))
 		}
-		checks += fmt.Sprintf("\n  %s: {type: %s, %sinterval: %v, fast: %v, down: %v, timeout: %v, rise: %d, fall: %d}",
-			k.Name, k.Type, http, k.Interval, k.Fast, k.Down, k.Timeout, k.Rise, k.Fall)
+		if k.Port != 0 {
+			own = append(own, fmt.Sprintf("port: %d", k.Port))
+		}
+		say("path", k.HTTP.Path)
+		say("method", k.HTTP.Method)
+		say("contains", k.HTTP.Contains)
+		say("send", k.Send)
+		say("expect", k.Expect)
+		say("service", k.Service)
+		say("sni", k.TLS.ServerName)
+		if k.HTTP.Status != "" {
+			own = append(own, "status: ["+k.HTTP.Status+"]")
+		}
+		checks += fmt.Sprintf("\n  %s: {type: %s, interval: %v, fast: %v, down: %v, timeout: %v, rise: %d, fall: %d, %s}",
+			k.Name, k.Type, k.Interval, k.Fast, k.Down, k.Timeout, k.Rise, k.Fall, strings.Join(own, ", "))
 	}
 	for _, p := range c.Pools {
 		pools += fmt.Sprintf("\n  %s:\n    id: %d\n    slots: %d\n    check: %s\n    from_ovsdb: %t\n    layout: %s", p.Name, p.ID, p.Slots, p.Check, p.FromOVSDB, p.Layout)
@@ -81,6 +95,36 @@ func names(t *rapid.T, label string, least int) []string {
 	return rapid.SliceOfNDistinct(name, least, 5, rapid.ID[string]).Draw(t, label)
 }
 
+func generateCheck(t *rapid.T) health.Check {
+	text := rapid.StringMatching(`[a-z: ]{0,8}`)
+	ms := func(label string, low, high int) time.Duration {
+		return time.Duration(rapid.IntRange(low, high).Draw(t, label)) * time.Millisecond
+	}
+	k := health.Check{Type: rapid.SampledFrom(checkTypes).Draw(t, "type")}
+	k.Timeout = ms("timeout", 10, 1000)
+	k.Interval = k.Timeout + ms("interval", 0, 3000)
+	k.Fast = k.Timeout + (k.Interval-k.Timeout)/2
+	k.Down = k.Timeout + ms("down", 0, 3000)
+	k.Rise, k.Fall = rapid.IntRange(1, 100).Draw(t, "rise"), rapid.IntRange(1, 100).Draw(t, "fall")
+	switch k.Type {
+	case health.HTTP, health.HTTPS:
+		k.HTTP = health.HTTPOptions{Path: "/x", Method: "GET", Status: "200-204,301", Contains: text.Draw(t, "contains")}
+	case health.UDP:
+		k.Send = "x" + text.Draw(t, "send")
+		k.Expect = text.Draw(t, "expect")
+	case health.TCP:
+		k.Send, k.Expect = text.Draw(t, "send"), text.Draw(t, "expect")
+	case health.GRPC, health.GRPCS:
+		k.Service = text.Draw(t, "service")
+	case health.Exec:
+		k.Type = health.TCP // files are the business of another test
+	}
+	if k.Type == health.HTTPS || k.Type == health.GRPCS {
+		k.TLS.ServerName = rapid.StringMatching(`[a-z.]{0,8}`).Draw(t, "sni")
+	}
+	return k
+}
+
 // generate draws a Config that is valid, with lists in any order.
 func generate(t *rapid.T) *Config {
 	seconds := rapid.Map(rapid.IntRange(1, 3600), func(n int) time.Duration { return time.Duration(n) * time.Second })
@@ -91,11 +135,9 @@ func generate(t *rapid.T) *Config {
 	c.NeighbourRefresh = seconds.Draw(t, "refresh")
 	c.MAC[0], c.MAC[5] = 2, rapid.Byte().Draw(t, "mac")
 	for _, name := range names(t, "checks", 1) {
-		k := Check{Name: name, Type: CheckTCP, Rise: rapid.IntRange(1, 100).Draw(t, "rise"), Fall: rapid.IntRange(1, 100).Draw(t, "fall")}
-		k.Timeout = rapid.Map(rapid.IntRange(1, 1000), func(n int) time.Duration { return time.Duration(n) * time.Millisecond }).Draw(t, "timeout")
-		k.Interval, k.Fast, k.Down = seconds.Draw(t, "interval"), seconds.Draw(t, "fast"), seconds.Draw(t, "down")
-		if rapid.Bool().Draw(t, "http") {
-			k.Type, k.Path, k.Method, k.Status = CheckHTTP, "/x", "HEAD", []StatusRange{{200, 204}}
+		k := Check{Name: name, Check: generateCheck(t)}
+		if k.Type != health.ICMP {
+			k.Port = rapid.Uint16().Draw(t, "port")
 		}
 		c.Checks = append(c.Checks, k)
 	}
@@ -150,6 +192,11 @@ func TestWriteAndRead(t *testing.T) {
 		got, err := Parse("f", []byte(text))
 		if err != nil {
 			t.Fatalf("%v\n%s", err, text)
+		}
+		for _, k := range got.Checks {
+			if err := k.Validate(); err != nil {
+				t.Fatalf("check %s: %v", k.Name, err)
+			}
 		}
 		want.addDefaultCheck()
 		want.sort()

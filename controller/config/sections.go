@@ -28,7 +28,7 @@ const (
 
 func (d *document) config(e entry) *Config {
 	f := d.mapping(e, "bridge", "run_dir", "ovsdb", "openflow", "api", "mac", "zone", "gateways", "miss",
-		"start_deadline", "neighbour_refresh", "checks", "pools", "services")
+		"start_deadline", "neighbour_refresh", "probe_allow", "probe_source", "probe_device", "allow_exec", "checks", "pools", "services")
 	c := &Config{
 		Bridge:           DefaultBridge,
 		RunDir:           DefaultRunDir,
@@ -50,6 +50,12 @@ func (d *document) config(e entry) *Config {
 	choice(d, f["miss"], &c.Miss, MissNormal, MissDrop)
 	d.duration(f["start_deadline"], &c.StartDeadline, 0, time.Hour)
 	d.duration(f["neighbour_refresh"], &c.NeighbourRefresh, time.Second, time.Hour)
+	for _, x := range d.list(f["probe_allow"]) {
+		c.ProbeAllow = append(c.ProbeAllow, d.prefix(x))
+	}
+	d.addr(f["probe_source"], &c.ProbeSource)
+	d.device(f["probe_device"], &c.ProbeDevice)
+	d.boolean(f["allow_exec"], &c.AllowExec)
 	for _, x := range d.named(f["checks"]) {
 		c.Checks = append(c.Checks, d.check(x))
 	}
@@ -79,49 +85,6 @@ func (d *document) api(e entry) API {
 	d.socket(f["socket"], &a.Socket)
 	d.hostPort(f["http"], &a.HTTP)
 	return a
-}
-
-func (d *document) check(e entry) Check {
-	f := d.mapping(e, "type", "path", "method", "host", "status", "interval", "fast", "down", "timeout", "rise", "fall")
-	c := Check{
-		Name:     e.name(),
-		Type:     CheckTCP,
-		Interval: DefaultInterval,
-		Rise:     DefaultRise,
-		Fall:     DefaultFall,
-	}
-	switch known := choice(d, f["type"], &c.Type, CheckTCP, CheckHTTP); {
-	case !known: // whose the other keys are is unknown as well
-	case c.Type == CheckHTTP:
-		d.httpCheck(f, &c)
-	default:
-		for _, key := range []string{"path", "method", "host", "status"} {
-			if f[key].node != nil {
-				d.fail(f[key].path, "is for http checks: set `type: http`, or remove it")
-			}
-		}
-	}
-	d.duration(f["interval"], &c.Interval, minInterval, maxInterval)
-	d.duration(f["timeout"], &c.Timeout, time.Millisecond, maxInterval)
-	d.duration(f["fast"], &c.Fast, minInterval, maxInterval)
-	d.duration(f["down"], &c.Down, minInterval, maxInterval)
-	integer(d, f["rise"], &c.Rise, 1, maxTurns)
-	integer(d, f["fall"], &c.Fall, 1, maxTurns)
-	c.derive()
-	return c
-}
-
-func (d *document) httpCheck(f fields, c *Check) {
-	c.Path, c.Method = DefaultHTTPPath, DefaultHTTPMethod
-	d.requestTarget(f["path"], &c.Path)
-	choice(d, f["method"], &c.Method, "GET", "HEAD", "OPTIONS")
-	d.hostHeader(f["host"], &c.Host)
-	for _, s := range d.list(f["status"]) {
-		c.Status = append(c.Status, d.statusRange(s))
-	}
-	if len(c.Status) == 0 {
-		c.Status = defaultStatus()
-	}
 }
 
 func (d *document) pool(e entry) Pool {
@@ -241,34 +204,13 @@ func (d *document) port(e entry) Port {
 	return Port{}
 }
 
-// statusRange reads 200 or 200-399. The result is zero if wrong.
-func (d *document) statusRange(e entry) StatusRange {
-	s, ok := d.text(e)
-	if !ok {
-		return StatusRange{}
-	}
-	first, last, found := strings.Cut(s, "-")
-	if !found {
-		last = first
-	}
-	low, err1 := strconv.Atoi(first)
-	high, err2 := strconv.Atoi(last)
-	if err1 != nil || err2 != nil || low < 100 || high > 599 || low > high {
-		d.fail(e.path, "%s is not a status: write one, such as 200, or a range, such as 200-399, within 100 to 599", quote(s))
-		return StatusRange{}
-	}
-	return StatusRange{low, high}
-}
-
 // sort gives every list the order that makes equal meanings equal.
 func (c *Config) sort() {
 	slices.SortFunc(c.Gateways, netip.Prefix.Compare)
+	slices.SortFunc(c.ProbeAllow, netip.Prefix.Compare)
 	slices.SortFunc(c.Checks, func(a, b Check) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortFunc(c.Pools, func(a, b Pool) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortFunc(c.Services, func(a, b Service) int { return strings.Compare(a.Name, b.Name) })
-	for _, check := range c.Checks {
-		slices.SortFunc(check.Status, func(a, b StatusRange) int { return a.Min - b.Min })
-	}
 	for _, p := range c.Pools {
 		slices.SortFunc(p.Members, func(a, b Member) int { return strings.Compare(a.Name, b.Name) })
 		slices.SortFunc(p.Anchor, func(a, b Member) int { return strings.Compare(a.Name, b.Name) })

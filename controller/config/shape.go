@@ -240,17 +240,16 @@ func choice[T ~string](d *document, e entry, dst *T, supported ...T) bool {
 		}
 		words[i] = string(word)
 	}
-	d.fail(e.path, "%s is not supported: this version knows %s", quote(s), enumerate(words))
+	d.fail(e.path, "%s is not supported: this version knows %s", quote(s), enumerate(words, "and"))
 	return false
 }
 
-// enumerate is a, b and c.
-func enumerate(words []string) string {
-	last := len(words) - 1
-	if last == 0 {
-		return words[0]
+// enumerate joins words as a sentence does: a, b and c.
+func enumerate(words []string, last string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
 	}
-	return strings.Join(words[:last], ", ") + " and " + words[last]
+	return strings.Join(words[:len(words)-1], ", ") + " " + last + " " + words[len(words)-1]
 }
 
 // scalarText is a value as it is written, without quotes.

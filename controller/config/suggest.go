@@ -19,7 +19,7 @@ func didYouMean(word string, known []string) string {
 
 // clipList keeps a list of the file's own names readable.
 func clipList(words []string) string {
-	const most = 16
+	const most = 32
 	if len(words) > most {
 		return strings.Join(words[:most], ", ") + ", ..."
 	}

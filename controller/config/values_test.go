@@ -66,6 +66,33 @@ func TestValues(t *testing.T) {
 		{"checks: {c: {interval: 5ms}}", "out of range"},
 		{"checks: {c: {interval: 1s, down: 100ms}}", "timeout 500ms is longer than down, 100ms"},
 		{"checks: {c: {interval: 10ms}}", ""},
+		{"checks: {c: {interval: 1s, fast: 2s}}", "fast 2s is longer than interval, 1s"},
+		{"checks: {c: {timeout: 5ms}}", "out of range"},
+		{"checks: {c: {port: 0}}", "out of range"},
+		{"checks: {c: {send: 'a', expect: 'b'}}", ""},
+		{"checks: {c: {send: 'a', send_hex: '61'}}", "the same as send"},
+		{"checks: {c: {expect_hex: '6'}}", "pairs of hex digits"},
+		{"checks: {c: {expect_hex: ''}}", "pairs of hex digits"},
+		{"checks: {c: {type: udp, send_hex: 'zz'}}", "pairs of hex digits"},
+		{"checks: {c: {type: http, headers: {Host: a}}}", "is set by the option host"},
+		{"checks: {c: {type: http, headers: {Content-Length: 1}}}", "cannot be set"},
+		{"checks: {c: {type: http, headers: {'a b': 1}}}", "is not valid"},
+		{`checks: {c: {type: http, headers: {A: "x\ny"}}}`, "one line"},
+		{"checks: {c: {type: http, match: '('}}", "RE2"},
+		{"checks: {c: {type: http, agent_header: 'a b'}}", "not a header name"},
+		{"checks: {c: {type: https, sni: 'a b'}}", "server name"},
+		{"checks: {c: {type: https, ca: ca.pem}}", "absolute path"},
+		{"checks: {c: {type: grpcs, cert: /c.pem, key: /c.key, sni: x}}", ""},
+		{"allow_exec: true\nchecks: {c: {type: exec, command: bin/x}}", "clean absolute path"},
+		{"allow_exec: true\nchecks: {c: {type: exec, command: /bin/x}}", ""},
+		{"allow_exec: on", "true or false"},
+		{"probe_allow: [10.30.0.0/24]", ""},
+		{"probe_allow: 10.30.0.0", "not a network"},
+		{"probe_allow: 10.30.0.1/24", "write 10.30.0.0/24"},
+		{"probe_source: 10.30.0.2", ""},
+		{"probe_source: 127.0.0.1", "loopback"},
+		{"probe_device: br-lb", ""},
+		{"probe_device: eth0/1", "network interface"},
 		{"services: {s: {pool: p, address: 10.1.0.1, ports: 080}}", "leading zeros"},
 		{"services: {s: {pool: p, address: 10.1.0.1, ports: -80}}", "not a port"},
 		{"services: {s: {pool: p, address: 10.1.0.1, ports: [[80]]}}", "is a list"},
@@ -88,10 +115,10 @@ func TestValues(t *testing.T) {
 
 func TestManyNamesInASuggestion(t *testing.T) {
 	var names []string
-	for _, r := range "abcdefghijklmnopqrstuvwxyz" {
+	for _, r := range "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ" {
 		names = append(names, strings.Repeat(string(r), 9))
 	}
-	if got := didYouMean("0", names); !strings.HasSuffix(got, "ooooooooo, ppppppppp, ...") {
+	if got := didYouMean("0", names); !strings.HasSuffix(got, "EEEEEEEEE, FFFFFFFFF, ...") {
 		t.Error(got)
 	}
 }

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
 
@@ -14,6 +15,7 @@ import (
 type Renderer struct {
 	frame    frame
 	pools    map[uint16]rendered
+	set      Set // all that was rendered last
 	shared   sharedInput
 	sharedBy Set // rendered from shared
 }
@@ -31,46 +33,21 @@ type rendered struct {
 }
 
 // NewRenderer returns a renderer that has rendered nothing yet.
-func NewRenderer() *Renderer { return &Renderer{pools: map[uint16]rendered{}} }
+func NewRenderer() *Renderer { return &Renderer{pools: map[uint16]rendered{}, set: Set{}} }
 
 // Render returns the flows that the switch must hold, and says of which groups
 // not everything is known yet. See Diff for what becomes of those.
 func (r *Renderer) Render(s *state.Snapshot) (Set, func(GroupID) bool, error) {
-	now := frame{mac: s.MAC, zone: s.Zone}
-	if now != r.frame {
-		r.frame, r.pools = now, map[uint16]rendered{}
+	if err := r.update(s); err != nil {
+		*r = *NewRenderer() // half of it may be of this snapshot
+		return nil, nil, err
 	}
-	set := make(Set, 4*len(s.Pools)+3)
-	pools := make(map[uint16]rendered, len(s.Pools))
 	held := map[uint16]bool{}
 	for i := range s.Pools {
-		p := &s.Pools[i]
-		if !p.Settled {
+		if p := &s.Pools[i]; !p.Settled {
 			held[p.ID] = true
 			held[0] = true
 		}
-		done := r.pools[p.ID]
-		if done.groups == nil || !done.pool.Equal(p) {
-			var err error
-			if done, err = now.renderPool(p, done); err != nil {
-				return nil, nil, err
-			}
-		}
-		pools[p.ID] = done
-		for id, g := range done.groups {
-			set[id] = g
-		}
-	}
-	r.pools = pools
-	if input := sharedInputOf(s); r.sharedBy == nil || !input.equal(&r.shared) {
-		groups, err := input.render()
-		if err != nil {
-			return nil, nil, err
-		}
-		r.shared, r.sharedBy = input, groups
-	}
-	for id, g := range r.sharedBy {
-		set[id] = g
 	}
 	hold := func(id GroupID) bool {
 		switch id.Kind {
@@ -79,7 +56,58 @@ func (r *Renderer) Render(s *state.Snapshot) (Set, func(GroupID) bool, error) {
 		}
 		return held[id.Pool]
 	}
-	return set, hold, nil
+	return r.set, hold, nil
+}
+
+// update renders what is not as it was.
+func (r *Renderer) update(s *state.Snapshot) error {
+	if now := (frame{mac: s.MAC, zone: s.Zone}); now != r.frame {
+		*r = *NewRenderer()
+		r.frame = now
+	}
+	set := maps.Clone(r.set)
+	replace := func(was, now Set) {
+		for id := range was {
+			delete(set, id)
+		}
+		maps.Copy(set, now)
+	}
+	for i := range s.Pools {
+		p := &s.Pools[i]
+		before := r.pools[p.ID]
+		if before.groups != nil && before.pool.Equal(p) {
+			continue
+		}
+		now, err := r.frame.renderPool(p, before)
+		if err != nil {
+			return err
+		}
+		replace(before.groups, now.groups)
+		r.pools[p.ID] = now
+	}
+	if len(r.pools) > len(s.Pools) {
+		r.drop(s, replace)
+	}
+	if input := sharedInputOf(s); r.sharedBy == nil || !input.equal(&r.shared) {
+		groups, err := input.render()
+		if err != nil {
+			return err
+		}
+		replace(r.sharedBy, groups)
+		r.shared, r.sharedBy = input, groups
+	}
+	r.set = set
+	return nil
+}
+
+// drop forgets pools that are gone.
+func (r *Renderer) drop(s *state.Snapshot, replace func(was, now Set)) {
+	for id, gone := range r.pools {
+		if !slices.ContainsFunc(s.Pools, func(p state.Pool) bool { return p.ID == id }) {
+			replace(gone.groups, nil)
+			delete(r.pools, id)
+		}
+	}
 }
 
 // renderPool renders the rows of one pool. Rows of slots are taken from before,

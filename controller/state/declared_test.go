@@ -113,3 +113,22 @@ func TestDeclaredMemberGoesAndComesBack(t *testing.T) {
 		t.Errorf("back with %+v, number was %d", m, number)
 	}
 }
+
+// A member that OVSDB declares outside of probe_allow is told of, is not probed,
+// and delays nobody.
+func TestDeclaredOutsideOfProbeAllow(t *testing.T) {
+	s := connected(t, fromOVSDB+"\nprobe_allow: [10.30.0.8/29, 10.30.0.16/28]\n")
+	outside := netip.MustParseAddrPort("10.30.1.1:80")
+	s.SetDeclared([]Declared{declare("vnet1", "web", outside, 1)}, start)
+	if slices.Contains(s.Probes(), byTCP(outside)) {
+		t.Error("it is probed")
+	}
+	judge(s, Up, s.Probes()...)
+	p := s.Snapshot().Pool("web")
+	if m := p.Member(outside.String()); m.Active || m.Reason != "10.30.1.1 is in none of the networks of probe_allow, so it is not probed" {
+		t.Errorf("got %+v", m)
+	}
+	if !p.Settled || p.Active != 1 {
+		t.Errorf("settled %v, %d active", p.Settled, p.Active)
+	}
+}

@@ -157,6 +157,8 @@ func (s *State) inactive(m *Member) string {
 		return "all 65535 member numbers are in use"
 	case s.own[m.Address.Addr()]:
 		return fmt.Sprintf("%s is an address of brlb's own, a VIP or gateway", m.Address.Addr())
+	case !s.cfg.MayProbe(m.Address.Addr()):
+		return fmt.Sprintf("%s is in none of the networks of probe_allow, so it is not probed", m.Address.Addr())
 	case m.Admin.State != Enabled:
 		return describeOverride(m.Admin)
 	case m.Health.Health == Down:

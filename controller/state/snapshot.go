@@ -150,9 +150,11 @@ func (s *State) Snapshot() *Snapshot {
 	}
 	s.retireNumbers()
 	for i := range s.cfg.Pools {
-		snap.Pools = append(snap.Pools, *s.pool(&s.cfg.Pools[i]))
+		s.updatePicture(&s.cfg.Pools[i])
 	}
-	slices.SortFunc(snap.Pools, func(a, b Pool) int { return cmp.Compare(a.ID, b.ID) })
+	for _, c := range s.byID {
+		snap.Pools = append(snap.Pools, s.pools[c.Name].picture)
+	}
 	for _, c := range s.cfg.Services {
 		service := Service{Name: c.Name, Addresses: c.Addresses, Ports: c.Ports, Pool: c.Pool}
 		if p := s.pools[c.Pool]; p != nil {
@@ -177,18 +179,18 @@ func (s *Snapshot) equal(o *Snapshot) bool {
 		slices.EqualFunc(s.Pools, o.Pools, func(a, b Pool) bool { return a.Equal(&b) })
 }
 
-// pool returns the picture of a pool. While nothing is different it is the last
-// one, members and all.
-func (s *State) pool(c *config.Pool) *Pool {
+// updatePicture takes what has changed into a pool's picture. While nothing is
+// different the picture stays the same, members and all.
+func (s *State) updatePicture(c *config.Pool) {
 	kept := s.pools[c.Name]
 	// Time alone may end a pool's waiting.
-	if !kept.current || !kept.settled {
-		if now := s.poolSnapshot(c); !now.Equal(&kept.picture) {
-			kept.picture = now
-		}
-		kept.current = true
+	if kept.current && kept.settled {
+		return
 	}
-	return &kept.picture
+	if now := s.poolSnapshot(c); !now.Equal(&kept.picture) {
+		kept.picture = now
+	}
+	kept.current = true
 }
 
 func (s *State) poolSnapshot(c *config.Pool) Pool {
@@ -203,7 +205,7 @@ func (s *State) poolSnapshot(c *config.Pool) Pool {
 		if member.Active {
 			p.Active++
 		}
-		if waitsFor(&member) {
+		if s.waitsFor(&member) {
 			settled = false
 		}
 		p.Members = append(p.Members, member)
@@ -252,8 +254,8 @@ func (s *State) memberSnapshot(m *member) Member {
 
 // waitsFor says whether a pool that has just started should wait for this
 // member: it may serve, but it has no verdict or no next hop yet.
-func waitsFor(m *Member) bool {
-	if m.Admin.State != Enabled || m.Health.Health == Down {
+func (s *State) waitsFor(m *Member) bool {
+	if m.Admin.State != Enabled || m.Health.Health == Down || !s.cfg.MayProbe(m.Address.Addr()) {
 		return false
 	}
 	return m.Health.Health == Unknown || !m.HasNext

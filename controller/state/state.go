@@ -29,10 +29,11 @@ type State struct {
 	numbered bool // stored numbers were loaded; before that none is assigned
 	adopted  map[MemberID]bool
 	pools    map[string]*pool
-	probes   []ProbeID    // sorted
-	nextHops []netip.Addr // sorted
-	deadline time.Time    // until then a pool waits for first verdicts
-	now      time.Time    // time of the newest event
+	byID     []*config.Pool // the configuration's pools, sorted by id
+	probes   []ProbeID      // sorted
+	nextHops []netip.Addr   // sorted
+	deadline time.Time      // until then a pool waits for first verdicts
+	now      time.Time      // time of the newest event
 	revision uint64
 	last     *Snapshot
 }
@@ -127,7 +128,9 @@ func (s *State) SetConfig(cfg *config.Config, now time.Time) {
 	s.cfg = cfg
 	s.own = ownAddresses(cfg)
 	pools := map[string]*pool{}
+	s.byID = nil
 	for i := range cfg.Pools {
+		s.byID = append(s.byID, &cfg.Pools[i])
 		name := cfg.Pools[i].Name
 		if old, ok := s.pools[name]; ok {
 			pools[name] = old
@@ -136,6 +139,7 @@ func (s *State) SetConfig(cfg *config.Config, now time.Time) {
 		}
 	}
 	s.pools = pools
+	slices.SortFunc(s.byID, func(a, b *config.Pool) int { return cmp.Compare(a.ID, b.ID) })
 	s.listMembers()
 	s.keepServing()
 	s.forget()
@@ -193,7 +197,7 @@ func (s *State) forget() {
 		for i := range p.members {
 			m := &p.members[i]
 			present[m.id] = true
-			if s.admin[m.id].State != Disabled {
+			if s.admin[m.id].State != Disabled && s.cfg.MayProbe(m.address.Addr()) {
 				wanted[m.probe()] = true
 			}
 		}
@@ -215,7 +219,7 @@ func (s *State) forget() {
 }
 
 // Probes returns what must be probed, sorted: every member that is not
-// disabled. The list is not to be changed.
+// disabled, if it may be. The list is not to be changed.
 func (s *State) Probes() []ProbeID { return s.probes }
 
 // NextHops returns the addresses whose MAC must be known, sorted: members that

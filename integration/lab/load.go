@@ -210,15 +210,15 @@ func (l *Load) connect(deadline time.Time) (_ *loadConn, source netip.AddrPort, 
 	// Not bound to the load's context: Stop lets requests finish.
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
-	dialer := net.Dialer{Control: func(_, _ string, c syscall.RawConn) error {
+	dialer := net.Dialer{Control: func(network, _ string, c syscall.RawConn) error {
 		var bindErr error
-		err := c.Control(func(fd uintptr) { source, bindErr = bindAnyPort(int(fd)) })
+		err := c.Control(func(fd uintptr) { source, bindErr = bindAnyPort(network, int(fd)) })
 		return errors.Join(err, bindErr)
 	}}
 	start := time.Now()
 	var conn net.Conn
 	err = l.ns.Do(func() (err error) {
-		conn, err = dialer.DialContext(ctx, "tcp4", l.target)
+		conn, err = dialer.DialContext(ctx, "tcp", l.target)
 		return err
 	})
 	if err != nil {
@@ -235,22 +235,28 @@ func (l *Load) connect(deadline time.Time) (_ *loadConn, source netip.AddrPort, 
 
 // bindAnyPort gives a socket a port that the kernel chooses, and returns it. The
 // port may be chosen again (SO_REUSEADDR) as soon as its connection has ended.
-func bindAnyPort(fd int) (netip.AddrPort, error) {
+func bindAnyPort(network string, fd int) (netip.AddrPort, error) {
 	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1); err != nil {
 		return netip.AddrPort{}, os.NewSyscallError("setsockopt", err)
 	}
-	if err := unix.Bind(fd, &unix.SockaddrInet4{}); err != nil {
+	var any unix.Sockaddr = &unix.SockaddrInet4{}
+	if network == "tcp6" {
+		any = &unix.SockaddrInet6{}
+	}
+	if err := unix.Bind(fd, any); err != nil {
 		return netip.AddrPort{}, os.NewSyscallError("bind", err)
 	}
 	name, err := unix.Getsockname(fd)
 	if err != nil {
 		return netip.AddrPort{}, os.NewSyscallError("getsockname", err)
 	}
-	addr, ok := name.(*unix.SockaddrInet4)
-	if !ok {
-		return netip.AddrPort{}, fmt.Errorf("the socket's name is a %T", name)
+	switch name := name.(type) {
+	case *unix.SockaddrInet4:
+		return netip.AddrPortFrom(netip.AddrFrom4(name.Addr), uint16(name.Port)), nil
+	case *unix.SockaddrInet6:
+		return netip.AddrPortFrom(netip.AddrFrom16(name.Addr), uint16(name.Port)), nil
 	}
-	return netip.AddrPortFrom(netip.AddrFrom4(addr.Addr), uint16(addr.Port)), nil
+	return netip.AddrPort{}, fmt.Errorf("the socket's name is a %T", name)
 }
 
 func (l *Load) hangUp(conn *loadConn) {

@@ -150,6 +150,7 @@ over its unix socket, or change it.`,
 	root.AddCommand(
 		a.checkCommand(), a.versionCommand(),
 		a.statusCommand(), a.slotsCommand(), a.planCommand(), a.flowsCommand(), a.traceCommand(), a.verifyCommand(), a.eventsCommand(),
+		a.historyCommand(), a.explainCommand(),
 		a.changeCommand(drain), a.changeCommand(enable), a.changeCommand(disable), a.rebaseCommand(), a.reapplyCommand(), a.reloadCommand(),
 		a.labCommand(),
 	)
