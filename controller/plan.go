@@ -162,7 +162,9 @@ func (c *consequence) rebase(name string) error {
 	case pool.Anchor.Pinned:
 		c.state.EditPool(pool.Name, func(p *config.Pool) { p.Anchor = nil })
 	}
-	c.state.Rebase(pool.Name)
+	if !c.state.Rebase(pool.Name) {
+		return badRequest(http.StatusConflict, "the members of pool %s cannot be its anchor: nobody has a weight above 0", pool.Name)
+	}
 	c.text = fmt.Sprintf("the anchor of pool %s is its members as they are now", pool.Name)
 	return nil
 }

@@ -90,6 +90,13 @@ func TestPlans(t *testing.T) {
 func TestPlansThatCannotBe(t *testing.T) {
 	s := serving(t, "", four)
 	v1 := serving(t, "layout: v1, ", four)
+	idle := serving(t, "", four)
+	idle.Snapshot()
+	idle.EditPool("web", func(p *config.Pool) {
+		for i := range p.Members {
+			p.Members[i].Weight = 0
+		}
+	})
 	heavy := serving(t, "", "be1: {address: 10.30.0.11:80, weight: 300}, be2: 10.30.0.12:80")
 	for _, c := range []struct {
 		state *state.State
@@ -103,6 +110,7 @@ func TestPlansThatCannotBe(t *testing.T) {
 		{s, api.PlanRequest{Operation: "add", Member: "be5", Address: "10.30.0.15", Weight: 1}, "is not the IPv4 address and port"},
 		{s, api.PlanRequest{Operation: "rebase", Pool: "api"}, `no pool is called "api"`},
 		{v1, api.PlanRequest{Operation: "rebase"}, "only layout v2 has an anchor"},
+		{idle, api.PlanRequest{Operation: "rebase"}, "nobody has a weight above 0"},
 		{s, api.PlanRequest{Operation: "layout", Layout: "v9"}, `no layout is called "v9"; there is v2`},
 		{heavy, api.PlanRequest{Operation: "layout", Layout: "chash"}, "pool web would have no table: pool 1: weights out of range"},
 	} {

@@ -162,13 +162,17 @@ func (s *State) Anchors() map[string][]maglev.Member {
 	return anchors
 }
 
-// Rebase makes the pool's members, as they are now, its anchor. A pool whose
-// layout has no anchor, or whose anchor is pinned, keeps what it has.
-func (s *State) Rebase(pool string) {
+// Rebase makes the pool's members, as they are now, its anchor. It is false for
+// a pool that keeps what it has: its layout has no anchor, the anchor is pinned,
+// or the members cannot be one, for nobody has a weight above 0.
+func (s *State) Rebase(pool string) bool {
 	c, ok := s.cfg.Pool(pool)
-	if now := s.Snapshot().Pool(pool); ok && now.Anchor != nil {
-		s.pools[pool].setAnchor(&c, now.Nominal())
+	now := s.Snapshot().Pool(pool)
+	if !ok || now.Anchor == nil || now.Anchor.Pinned || !usable(now.Nominal(), c.Slots) {
+		return false
 	}
+	s.pools[pool].setAnchor(&c, now.Nominal())
+	return true
 }
 
 // AdoptTables makes the tables that were found on the switch those from which
