@@ -35,9 +35,11 @@ func extend[S ~[]E, E any](s S) S {
 	return append(s, zero)
 }
 
-// slabFields is how many fields a slab of matches begins with: few enough that
-// the runtime does not treat it as a large object, which costs more.
-const slabFields = 192
+// slabFields is how many fields a slab of matches has room for: 14,320 octets,
+// which fill a size class of the runtime that has four objects to a span. A
+// large object (over 32 KiB) costs more, and so do the classes with one object
+// to a span.
+const slabFields = 358
 
 // parseMatch reads a match into the slab.
 func (s *flowSlabs) parseMatch(d *decoder) Match {

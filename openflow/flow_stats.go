@@ -138,7 +138,8 @@ func sizeFlowStats(d *decoder) (FlowStatsReply, flowSlabs) {
 	n := 1
 	if d.left() >= 2 {
 		first := int(binary.BigEndian.Uint16(d.b[d.pos:]))
-		n = d.left()/max(first, flowStatsMinLen) + 1
+		first = max(first, flowStatsMinLen)
+		n = (d.left() + first - 1) / first
 	}
 	return make(FlowStatsReply, 0, n), flowSlabs{
 		memo: &instructionMemo{seed: maphash.MakeSeed()},
