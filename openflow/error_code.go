@@ -4,11 +4,11 @@ package openflow
 // of Open vSwitch's extensions.
 const (
 	// OFPET_HELLO_FAILED, type 0.
-	HelloFailedIncompatible ErrorCode = 0<<16 | 0
+	HelloFailedIncompatible ErrorCode = 0 << 16
 	HelloFailedEPERM        ErrorCode = 0<<16 | 1
 
 	// OFPET_BAD_REQUEST, type 1.
-	BadRequestBadVersion              ErrorCode = 1<<16 | 0
+	BadRequestBadVersion              ErrorCode = 1 << 16
 	BadRequestBadType                 ErrorCode = 1<<16 | 1
 	BadRequestBadMultipart            ErrorCode = 1<<16 | 2
 	BadRequestBadExperimenter         ErrorCode = 1<<16 | 3
@@ -26,7 +26,7 @@ const (
 	BadRequestMultipartReplyTimeout   ErrorCode = 1<<16 | 15
 
 	// OFPET_BAD_ACTION, type 2.
-	BadActionBadType           ErrorCode = 2<<16 | 0
+	BadActionBadType           ErrorCode = 2 << 16
 	BadActionBadLen            ErrorCode = 2<<16 | 1
 	BadActionBadExperimenter   ErrorCode = 2<<16 | 2
 	BadActionBadExpType        ErrorCode = 2<<16 | 3
@@ -44,7 +44,7 @@ const (
 	BadActionBadSetArgument    ErrorCode = 2<<16 | 15
 
 	// OFPET_BAD_INSTRUCTION, type 3.
-	BadInstructionUnknownInst       ErrorCode = 3<<16 | 0
+	BadInstructionUnknownInst       ErrorCode = 3 << 16
 	BadInstructionUnsupInst         ErrorCode = 3<<16 | 1
 	BadInstructionBadTableID        ErrorCode = 3<<16 | 2
 	BadInstructionUnsupMetadata     ErrorCode = 3<<16 | 3
@@ -56,7 +56,7 @@ const (
 	BadInstructionDupInst           ErrorCode = 3<<16 | 9
 
 	// OFPET_BAD_MATCH, type 4.
-	BadMatchBadType       ErrorCode = 4<<16 | 0
+	BadMatchBadType       ErrorCode = 4 << 16
 	BadMatchBadLen        ErrorCode = 4<<16 | 1
 	BadMatchBadTag        ErrorCode = 4<<16 | 2
 	BadMatchBadDLAddrMask ErrorCode = 4<<16 | 3
@@ -70,7 +70,7 @@ const (
 	BadMatchEPERM         ErrorCode = 4<<16 | 11
 
 	// OFPET_FLOW_MOD_FAILED, type 5.
-	FlowModFailedUnknown     ErrorCode = 5<<16 | 0
+	FlowModFailedUnknown     ErrorCode = 5 << 16
 	FlowModFailedTableFull   ErrorCode = 5<<16 | 1
 	FlowModFailedBadTableID  ErrorCode = 5<<16 | 2
 	FlowModFailedOverlap     ErrorCode = 5<<16 | 3
@@ -83,7 +83,7 @@ const (
 	FlowModFailedIsSync      ErrorCode = 5<<16 | 10
 
 	// OFPET_GROUP_MOD_FAILED, type 6.
-	GroupModFailedGroupExists         ErrorCode = 6<<16 | 0
+	GroupModFailedGroupExists         ErrorCode = 6 << 16
 	GroupModFailedInvalidGroup        ErrorCode = 6<<16 | 1
 	GroupModFailedWeightUnsupported   ErrorCode = 6<<16 | 2
 	GroupModFailedOutOfGroups         ErrorCode = 6<<16 | 3
@@ -100,34 +100,34 @@ const (
 	GroupModFailedEPERM               ErrorCode = 6<<16 | 14
 
 	// OFPET_PORT_MOD_FAILED, type 7.
-	PortModFailedBadPort      ErrorCode = 7<<16 | 0
+	PortModFailedBadPort      ErrorCode = 7 << 16
 	PortModFailedBadHWAddr    ErrorCode = 7<<16 | 1
 	PortModFailedBadConfig    ErrorCode = 7<<16 | 2
 	PortModFailedBadAdvertise ErrorCode = 7<<16 | 3
 	PortModFailedEPERM        ErrorCode = 7<<16 | 4
 
 	// OFPET_TABLE_MOD_FAILED, type 8.
-	TableModFailedBadTable  ErrorCode = 8<<16 | 0
+	TableModFailedBadTable  ErrorCode = 8 << 16
 	TableModFailedBadConfig ErrorCode = 8<<16 | 1
 	TableModFailedEPERM     ErrorCode = 8<<16 | 2
 
 	// OFPET_QUEUE_OP_FAILED, type 9.
-	QueueOpFailedBadPort  ErrorCode = 9<<16 | 0
+	QueueOpFailedBadPort  ErrorCode = 9 << 16
 	QueueOpFailedBadQueue ErrorCode = 9<<16 | 1
 	QueueOpFailedEPERM    ErrorCode = 9<<16 | 2
 
 	// OFPET_SWITCH_CONFIG_FAILED, type 10.
-	SwitchConfigFailedBadFlags ErrorCode = 10<<16 | 0
+	SwitchConfigFailedBadFlags ErrorCode = 10 << 16
 	SwitchConfigFailedBadLen   ErrorCode = 10<<16 | 1
 	SwitchConfigFailedEPERM    ErrorCode = 10<<16 | 2
 
 	// OFPET_ROLE_REQUEST_FAILED, type 11.
-	RoleRequestFailedStale   ErrorCode = 11<<16 | 0
+	RoleRequestFailedStale   ErrorCode = 11 << 16
 	RoleRequestFailedUnsup   ErrorCode = 11<<16 | 1
 	RoleRequestFailedBadRole ErrorCode = 11<<16 | 2
 
 	// OFPET_METER_MOD_FAILED, type 12.
-	MeterModFailedUnknown      ErrorCode = 12<<16 | 0
+	MeterModFailedUnknown      ErrorCode = 12 << 16
 	MeterModFailedMeterExists  ErrorCode = 12<<16 | 1
 	MeterModFailedInvalidMeter ErrorCode = 12<<16 | 2
 	MeterModFailedUnknownMeter ErrorCode = 12<<16 | 3
@@ -141,12 +141,12 @@ const (
 	MeterModFailedOutOfBands   ErrorCode = 12<<16 | 11
 
 	// OFPET_TABLE_FEATURES_FAILED, type 13.
-	TableFeaturesFailedBadTable    ErrorCode = 13<<16 | 0
+	TableFeaturesFailedBadTable    ErrorCode = 13 << 16
 	TableFeaturesFailedBadMetadata ErrorCode = 13<<16 | 1
 	TableFeaturesFailedEPERM       ErrorCode = 13<<16 | 5
 
 	// OFPET_BAD_PROPERTY, type 14.
-	BadPropertyBadType         ErrorCode = 14<<16 | 0
+	BadPropertyBadType         ErrorCode = 14 << 16
 	BadPropertyBadLen          ErrorCode = 14<<16 | 1
 	BadPropertyBadValue        ErrorCode = 14<<16 | 2
 	BadPropertyTooMany         ErrorCode = 14<<16 | 3
@@ -157,12 +157,12 @@ const (
 	BadPropertyEPERM           ErrorCode = 14<<16 | 8
 
 	// OFPET_ASYNC_CONFIG_FAILED, type 15.
-	AsyncConfigFailedInvalid     ErrorCode = 15<<16 | 0
+	AsyncConfigFailedInvalid     ErrorCode = 15 << 16
 	AsyncConfigFailedUnsupported ErrorCode = 15<<16 | 1
 	AsyncConfigFailedEPERM       ErrorCode = 15<<16 | 2
 
 	// OFPET_FLOW_MONITOR_FAILED, type 16.
-	FlowMonitorFailedUnknown        ErrorCode = 16<<16 | 0
+	FlowMonitorFailedUnknown        ErrorCode = 16 << 16
 	FlowMonitorFailedMonitorExists  ErrorCode = 16<<16 | 1
 	FlowMonitorFailedInvalidMonitor ErrorCode = 16<<16 | 2
 	FlowMonitorFailedUnknownMonitor ErrorCode = 16<<16 | 3
@@ -172,7 +172,7 @@ const (
 	FlowMonitorFailedBadOut         ErrorCode = 16<<16 | 7
 
 	// OFPET_BUNDLE_FAILED, type 17.
-	BundleFailedUnknown          ErrorCode = 17<<16 | 0
+	BundleFailedUnknown          ErrorCode = 17 << 16
 	BundleFailedEPERM            ErrorCode = 17<<16 | 1
 	BundleFailedBadID            ErrorCode = 17<<16 | 2
 	BundleFailedBundleExist      ErrorCode = 17<<16 | 3
