@@ -40,6 +40,14 @@ func TestPortReuse(t *testing.T) {
 	})
 }
 
+// settle waits until the switch's datapath forwards by the tables as they are:
+// what it has cached follows them by up to half a second.
+func settle(t *testing.T, s *stand.Stand) {
+	t.Helper()
+	_, err := s.Lab.Appctl("revalidator/wait")
+	must(t, err)
+}
+
 // explainLoss logs what tells where a packet was lost: the rows that drop or
 // ask the controller, and the hosts' own counters.
 func explainLoss(t *testing.T, s *stand.Stand) {
@@ -93,6 +101,7 @@ func TestStaleEntries(t *testing.T) {
 		check("be1 enabled", "nobody")
 		must(t, s.Servers[1].Kill())
 		await(t, s, "be2 out", stand.Steady(3))
+		settle(t, s)
 		check("be2 down", "be2")
 		must(t, s.WriteConfig(removeMember(s.DefaultConfig(), "be3")))
 		_, err = s.API.Reload(t.Context())

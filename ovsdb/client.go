@@ -29,8 +29,8 @@ type Config struct {
 	// Database is the database's name, "Open_vSwitch" if "".
 	Database string
 	// LeaderOnly refuses servers that are not the leader of their cluster.
-	// Servers without a connection to their cluster's majority are always
-	// refused.
+	// Servers without a connection to their cluster's majority, and relays
+	// without one to their source, are always refused.
 	LeaderOnly bool
 	// TLS is for ssl endpoints. The server's name is taken from the endpoint if
 	// it has none.
@@ -71,6 +71,25 @@ func (c *Config) setDefaults() {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
+}
+
+// check says what is wrong with the limits.
+func (c *Config) check() error {
+	for _, d := range []struct {
+		name  string
+		value time.Duration
+	}{{"DialTimeout", c.DialTimeout}, {"ProbeInterval", c.ProbeInterval}, {"MinBackoff", c.MinBackoff}, {"MaxBackoff", c.MaxBackoff}} {
+		if d.value < 0 {
+			return fmt.Errorf("ovsdb: %s is %v: it must not be negative", d.name, d.value)
+		}
+	}
+	if c.MaxBackoff < c.MinBackoff {
+		return fmt.Errorf("ovsdb: MaxBackoff %v is less than MinBackoff %v", c.MaxBackoff, c.MinBackoff)
+	}
+	if c.MaxMessage < 0 {
+		return fmt.Errorf("ovsdb: MaxMessage is %d: it must not be negative", c.MaxMessage)
+	}
+	return nil
 }
 
 func setDefault[T comparable](p *T, v T) {
@@ -149,6 +168,9 @@ func Start(config Config) (*Client, error) {
 	}
 	if len(config.Endpoints) == 0 {
 		return nil, errors.New("ovsdb: no endpoints: name at least one, unix:/run/openvswitch/db.sock for example")
+	}
+	if err := config.check(); err != nil {
+		return nil, err
 	}
 	for _, s := range config.Endpoints {
 		e, err := parseEndpoint(s)

@@ -279,6 +279,65 @@ func TestTCPAndTLS(t *testing.T) {
 	}
 }
 
+func TestLimitsAreChecked(t *testing.T) {
+	here := []string{"unix:/x"}
+	for _, cfg := range []ovsdb.Config{
+		{}, {Endpoints: here, DialTimeout: -1}, {Endpoints: here, ProbeInterval: -1}, {Endpoints: here, MinBackoff: -1},
+		{Endpoints: here, MaxBackoff: -1}, {Endpoints: here, MaxMessage: -1}, {Endpoints: here, MinBackoff: 2, MaxBackoff: 1},
+	} {
+		if c, err := ovsdb.Start(cfg); err == nil {
+			c.Close()
+			t.Errorf("%+v was accepted", cfg)
+		}
+	}
+}
+
+func TestRelay(t *testing.T) {
+	source := ovsdbtest.StartServer(t)
+	relay := ovsdbtest.StartRelay(t, source)
+	c := dial(t, relay)
+	rep, err := c.Monitor(t.Context(), bridgeSpec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transact(t, c, addBridge("br0")...)
+	if rep.Snapshot().Len("Bridge") != 1 {
+		t.Errorf("%d bridges", rep.Snapshot().Len("Bridge"))
+	}
+}
+
+// ovsdb-server 3.1 gives its source up after 30 s, so a script says the rest.
+func TestRelayLosesItsSource(t *testing.T) {
+	script := ovsdbtest.NewScript(t)
+	c := startScripted(t, script)
+	accept := func(connected string) *ovsdbtest.Peer {
+		p := script.Accept()
+		p.Reply(p.Expect("list_dbs"), `["db","_Server"]`)
+		p.Fail(p.Expect("get_server_id"), `"unknown method"`)
+		p.Reply(p.Expect("set_db_change_aware"), `{}`)
+		p.Reply(p.Expect("get_schema"), `{"name":"_Server","version":"1.2.0","tables":{"Database":{"columns":{
+			"name":{"type":"string"},"model":{"type":"string"},"connected":{"type":"boolean"},"leader":{"type":"boolean"}}}}}`)
+		p.Reply(p.Expect("monitor_cond_since"), `[false,"`+u0+`",{"Database":{"`+u1+`":{"initial":{"name":"db","model":"relay","connected":`+connected+`}}}}]`)
+		return p
+	}
+	p := accept("true")
+	p.Reply(p.Expect("get_schema"), tinySchema)
+	if err := c.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p.Notify("update3", `[1,"`+u0+`",{"Database":{"`+u1+`":{"modify":{"connected":false}}}}]`)
+	p.ExpectGone()
+	accept("false").ExpectGone()
+	p = accept("true")
+	if st, _ := c.State(); st.Connected || !strings.Contains(st.Reason.Error(), "or the server that it relays") {
+		t.Errorf("state: %+v", st)
+	}
+	p.Reply(p.Expect("get_schema"), tinySchema)
+	if err := c.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestEndpoints(t *testing.T) {
 	for _, s := range []string{"", "unix", "unix:", "tcp:", "udp:1.2.3.4:1", "unix:" + strings.Repeat("x", 200), "tcp:[::1"} {
 		if c, err := ovsdb.Start(ovsdb.Config{Endpoints: []string{s}}); err == nil {

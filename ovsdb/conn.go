@@ -110,13 +110,17 @@ func newConn(nc net.Conn, p peer, probe time.Duration, maxMessage int64) *conn {
 // fail ends the connection; the first reason stays.
 func (c *conn) fail(reason error) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.err != nil {
-		return
+	first := c.err == nil
+	if first {
+		c.err = reason
+		close(c.dead)
 	}
-	c.err = reason
-	close(c.dead)
-	c.nc.Close() // its error says nothing that reason does not
+	c.mu.Unlock()
+	if first {
+		// Not under the lock: the end of TLS may wait for the peer. The error
+		// says nothing that reason does not.
+		c.nc.Close()
+	}
 }
 
 // reason is why the connection ended.

@@ -99,11 +99,11 @@ func (l *Lock) Assert() Op { return Assert{Lock: l.name} }
 // set records a change; client.mu is held.
 func (l *Lock) set(reason LockReason) {
 	held := reason == LockAcquired
-	if l.state.Reason == reason && l.state.Held == held {
-		return
-	}
 	if !held && reason == LockLost && !l.state.Held {
 		reason = LockWaiting
+	}
+	if l.state.Reason == reason {
+		return
 	}
 	if held {
 		l.state.Acquired++
@@ -151,9 +151,11 @@ func (s *session) lockResult(r *reader, l *Lock) error {
 		if err != nil {
 			return err
 		}
+		reason := LockWaiting
 		if locked {
-			s.setLock(l, LockAcquired)
+			reason = LockAcquired
 		}
+		s.setLock(l, reason)
 	}
 }
 
@@ -184,7 +186,9 @@ func (s *session) lockEvent(r *reader, reason LockReason) error {
 	return nil
 }
 
-// Steal takes the lock from whoever holds it.
+// Steal takes the lock from whoever holds it (RFC 7047 §4.1.8). The former
+// holder is told, and waits for the lock again. When ctx ends before the server
+// has answered, the lock may be stolen all the same: State tells.
 func (l *Lock) Steal(ctx context.Context) error {
 	l.op.Lock()
 	defer l.op.Unlock()
@@ -193,6 +197,10 @@ func (l *Lock) Steal(ctx context.Context) error {
 		return fmt.Errorf("ovsdb: steal lock %s: %w", l.name, err)
 	}
 	l.client.mu.Lock()
+	if l.client.locks[l.name] != l {
+		l.client.mu.Unlock()
+		return fmt.Errorf("ovsdb: steal lock %s: it was released: %w", l.name, ErrClosed)
+	}
 	held, asked := l.state.Held, l.session == s
 	l.session = s
 	l.client.mu.Unlock()
@@ -202,15 +210,50 @@ func (l *Lock) Steal(ctx context.Context) error {
 	params := appendStrings(nil, l.name)
 	if asked {
 		// The server refuses to steal for a client that waits in the queue.
-		if err := s.callContext(ctx, "unlock", params, skipResult); err != nil {
-			return err
+		// Both requests go out at once: there is no leaving in between.
+		left := func(r *reader) error {
+			s.setLock(l, LockWaiting)
+			return skipResult(r)
+		}
+		if _, err := s.conn.start("unlock", params, &call{result: left, done: func(error) {}}); err != nil {
+			return fmt.Errorf("ovsdb: steal lock %s: %w", l.name, err)
 		}
 	}
-	return s.callContext(ctx, "steal", params, func(r *reader) error { return s.lockResult(r, l) })
+	answer := make(chan error, 1)
+	done := func(err error) {
+		if err != nil {
+			s.askAgain(l)
+		}
+		answer <- err
+	}
+	steal := &call{result: func(r *reader) error { return s.lockResult(r, l) }, done: done}
+	if _, err := s.conn.start("steal", params, steal); err != nil {
+		done(err)
+	}
+	select {
+	case err = <-answer:
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("ovsdb: steal lock %s: %w", l.name, err)
+	}
+	return nil
+}
+
+// askAgain has l requested as if the connection were new.
+func (s *session) askAgain(l *Lock) {
+	s.client.mu.Lock()
+	defer s.client.mu.Unlock()
+	if l.session == s {
+		l.session = nil
+		s.client.poke()
+	}
 }
 
 // Release gives the lock up, or stops waiting for it. Without a connection
-// there is nothing to give up. The Lock is of no use afterwards.
+// there is nothing to give up. When ctx ends before the server has answered, the
+// lock is released all the same. The Lock is of no use afterwards.
 func (l *Lock) Release(ctx context.Context) error {
 	l.op.Lock()
 	defer l.op.Unlock()
@@ -221,13 +264,23 @@ func (l *Lock) Release(ctx context.Context) error {
 	}
 	l.set(LockReleased)
 	l.session = nil
-	l.client.mu.Unlock()
 	if s == nil {
+		l.client.mu.Unlock()
 		return nil
 	}
-	err := s.callContext(ctx, "unlock", appendStrings(nil, l.name), skipResult)
-	if s.conn.reason() != nil {
-		return nil // the lock is gone with the connection
+	// It is on its way before anyone can ask for the name again.
+	answer := make(chan error, 1)
+	_, err := s.conn.start("unlock", appendStrings(nil, l.name), &call{result: skipResult, done: func(err error) { answer <- err }})
+	l.client.mu.Unlock()
+	if err == nil {
+		select {
+		case err = <-answer:
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		}
 	}
-	return err
+	if err == nil || s.conn.reason() != nil {
+		return nil // the lock is gone, with the connection perhaps
+	}
+	return fmt.Errorf("ovsdb: release lock %s: %w", l.name, err)
 }

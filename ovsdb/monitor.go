@@ -13,11 +13,12 @@ import (
 // method that it knows, and waits for the first copy. Errors that concern r
 // alone are reported to r; an error returned ends the session.
 func (s *session) startMonitor(r *Replica, schema *Schema) error {
-	r.request.Lock()
-	defer r.request.Unlock()
+	<-r.request // its holder is waiting for this session at most
+	defer func() { r.request <- struct{}{} }()
 	c := s.client
 	held := r.Snapshot()
 	c.mu.Lock()
+	r.monitor.schema = schema
 	since, where := r.monitor.lastTxn, r.monitor.where
 	f := formatSince
 	if known, ok := c.formats[s.endpoint]; ok && known.server == s.id {
@@ -45,14 +46,17 @@ func (s *session) startMonitor(r *Replica, schema *Schema) error {
 		err = s.callContext(c.ctx, f.method(), params, func(in *reader) error { return s.firstCopy(in, r, want, f) })
 		switch {
 		case err == nil:
-			r.settle(nil)
+			// It has none if an update that does not fit overtook it.
+			if r.hasCopy() {
+				r.settle(nil)
+			}
 			return nil
 		case errors.Is(err, errUnknownMethod) && f > formatRFC:
 			f--
 			c.mu.Lock()
 			c.formats[s.endpoint] = serverFormat{s.id, f}
 			c.mu.Unlock()
-		case errors.As(err, new(*RPCError)) && !r.hasCopy():
+		case errors.As(err, new(*RPCError)):
 			return s.refuse(r, err)
 		default:
 			return fmt.Errorf("ovsdb: %v: first copy: %w", r, err)
@@ -60,8 +64,13 @@ func (s *session) startMonitor(r *Replica, schema *Schema) error {
 	}
 }
 
-// refuse leaves r without a monitor for the rest of the session.
+// refuse leaves r without a monitor for the rest of the session, and its Monitor
+// call fails. A replica that has been followed before must not stand still
+// unnoticed: the session ends, and the client's state says why.
 func (s *session) refuse(r *Replica, err error) error {
+	if r.hasCopy() {
+		return fmt.Errorf("ovsdb: %v: %w", r, err)
+	}
 	s.client.log.Warn("cannot monitor", "monitor", r.String(), "err", err)
 	s.client.mu.Lock()
 	delete(s.monitors, r.monitor.id)
@@ -190,22 +199,28 @@ func (r *reader) boolean() (bool, error) {
 	return false, r.skipOne()
 }
 
+// setConditions has the server change the conditions of a table; the caller
+// holds r.request. What could never be sent is not remembered either.
 func (c *Client) setConditions(ctx context.Context, r *Replica, table string, where []Condition) error {
-	r.request.Lock()
-	defer r.request.Unlock()
+	text, err := appendWhere(nil, where)
+	if err != nil {
+		return fmt.Errorf("ovsdb: monitor of table %s: %w", table, err)
+	}
 	c.mu.Lock()
 	m := &r.monitor
-	s, id := m.session, m.id
-	changed := maps.Clone(m.where)
+	if m.dropped {
+		c.mu.Unlock()
+		return ErrClosed
+	}
+	s, id, before := m.session, m.id, m.where
+	changed := maps.Clone(before)
 	if changed == nil {
 		changed = make(map[string][]Condition)
 	}
 	changed[table] = slices.Clone(where)
-	if s != nil {
-		if _, err := newContents(s.schema.Load(), &r.spec, changed); err != nil {
-			c.mu.Unlock()
-			return err
-		}
+	if _, err := newContents(m.schema, &r.spec, changed); err != nil {
+		c.mu.Unlock()
+		return err
 	}
 	// The position is that of the old conditions.
 	m.where, m.lastTxn, m.moving = changed, UUID{}, true
@@ -220,16 +235,20 @@ func (c *Client) setConditions(ctx context.Context, r *Replica, table string, wh
 	b = append(b, ",{"...)
 	b = appendQuoted(b, table)
 	b = append(b, `:[{"where":`...)
-	b, err := appendWhere(b, where)
-	if err != nil {
-		return err
-	}
-	return s.callContext(ctx, "monitor_cond_change", append(b, "}]}]"...), func(r *reader) error {
+	b = append(b, text...)
+	settle := func(where map[string][]Condition) {
 		c.mu.Lock()
+		defer c.mu.Unlock()
 		if m.session == s && m.id == id {
-			m.moving = false
+			m.where, m.moving = where, false
 		}
-		c.mu.Unlock()
+	}
+	err = s.callContext(ctx, "monitor_cond_change", append(b, "}]}]"...), func(r *reader) error {
+		settle(changed)
 		return r.dec.SkipValue()
 	})
+	if errors.As(err, new(*RPCError)) {
+		settle(before) // refused: nothing has changed
+	}
+	return err
 }

@@ -386,6 +386,11 @@ func appendTriple(b []byte, column, function string, v Value) ([]byte, error) {
 
 // check says what is wrong with the condition on a table of the schema.
 func (c Condition) check(schema *Schema, t *Table) error {
+	switch c.Function {
+	case Less, LessEqual, Equal, NotEqual, GreaterEqual, Greater, Includes, Excludes:
+	default:
+		return fmt.Errorf("column %s: unknown function %s in a condition", c.Column, quoteCut(string(c.Function)))
+	}
 	column, err := schema.column(t, c.Column)
 	if err != nil {
 		return err

@@ -27,7 +27,7 @@ func isContentError(err error) bool {
 }
 
 // errTooLong ends a connection whose server sends a message beyond the limit.
-var errTooLong = errors.New("message is longer than the limit")
+var errTooLong = errors.New("a message is longer than Config.MaxMessage permits")
 
 // limitedInput counts what is read against the message being decoded. The
 // decoder reads ahead, so limit is a position in the stream.

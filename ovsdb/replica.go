@@ -24,8 +24,8 @@ type Replica struct {
 	copies   int           // how often a first copy has come
 	subs     map[*Subscription]struct{}
 
-	// request is held while a request about the monitor is outstanding.
-	request sync.Mutex
+	// request holds a token while no request about the monitor is outstanding.
+	request chan struct{}
 
 	closed    chan struct{}
 	closeOnce sync.Once
@@ -39,8 +39,9 @@ type Replica struct {
 type monitor struct {
 	session *session // that id belongs to; nil: there is none
 	id      uint64
-	dropped bool  // the replica was closed
-	misfit  error // an update that could not be applied in this session
+	dropped bool    // the replica was closed
+	misfit  error   // an update that could not be applied in this session
+	schema  *Schema // that it was asked for with last
 	// lastTxn is the position that monitor_cond_since can go on from.
 	lastTxn UUID
 	// where has the conditions of tables that were changed since the start. It
@@ -52,14 +53,17 @@ type monitor struct {
 }
 
 func newReplica(c *Client, database string, spec MonitorSpec) *Replica {
-	return &Replica{
+	r := &Replica{
 		client: c, database: database, spec: spec,
 		first:    make(chan error, 1),
+		request:  make(chan struct{}, 1),
 		snapshot: newSnapshot(&contents{byName: make(map[string]int)}),
 		changed:  make(chan struct{}),
 		subs:     make(map[*Subscription]struct{}),
 		closed:   make(chan struct{}),
 	}
+	r.request <- struct{}{}
+	return r
 }
 
 // Snapshot returns what the replica holds now. It is empty until the first copy
@@ -78,13 +82,19 @@ func (r *Replica) nextChange() <-chan struct{} {
 }
 
 // Wait returns when the replica has its first copy and holds is true of its
-// snapshot; at once if it is already. It returns [ErrClosed] after Close, and
-// ctx's error when ctx ends. holds is called again for each update.
+// snapshot; at once if it is already. It returns [ErrClosed] after Close of the
+// replica or the client, and ctx's error when ctx ends. holds is called again
+// for each update.
 func (r *Replica) Wait(ctx context.Context, holds func(*Snapshot) bool) error {
 	for {
 		r.mu.Lock()
 		snap, changed, ready := r.snapshot, r.changed, r.copies > 0
 		r.mu.Unlock()
+		select {
+		case <-r.closed:
+			return ErrClosed // what it holds is not followed any more
+		default:
+		}
 		if ready && holds(snap) {
 			return nil
 		}
@@ -136,12 +146,25 @@ func (r *Replica) publish(d *draft, first bool) {
 // row comes. When it returns without an error the snapshot is accordingly.
 //
 // The conditions hold on every later connection, also if there is none now or
-// it is lost meanwhile.
+// it is lost meanwhile. After Close the error is [ErrClosed].
 func (r *Replica) SetConditions(ctx context.Context, table string, where ...Condition) error {
 	if !slices.ContainsFunc(r.spec.Tables, func(t TableSpec) bool { return t.Table == table }) {
 		return fmt.Errorf("ovsdb: %v does not have table %s", r, quoteCut(table))
 	}
-	if err := ctx.Err(); err != nil {
+	select {
+	case <-r.closed:
+		return ErrClosed
+	default:
+	}
+	select {
+	case <-r.request:
+		defer func() { r.request <- struct{}{} }()
+	case <-r.closed:
+		return ErrClosed
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	return r.client.setConditions(ctx, r, table, where)

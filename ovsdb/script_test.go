@@ -147,6 +147,7 @@ func TestWhatServersSend(t *testing.T) {
 		{`"error":{"error":"unknown database","details":"d","syntax":"s"}`, ovsdb.Refused, `"unknown database": "d"`},
 		{`"result":null,"error":{"error":{}}`, ovsdb.Refused, `{\"error\":{}}`},
 		{`"result":[{"count":1}],"error":null`, ovsdb.Unknown, "1 results for 2 operations"},
+		{`"result":[{"count":1},{"count":1},{"count":1},{"count":1}],"error":null`, ovsdb.Unknown, "more results than operations"},
 		{`"result":{"a":[1,[2]]},"error":null`, ovsdb.Unknown, "belongs"},
 		{`"result":null,"error":null`, ovsdb.Unknown, "belongs"},
 		{`"result":[{"uuid":"x"},{"rows":[]}],"error":null`, ovsdb.Unknown, "belongs"},
@@ -236,6 +237,9 @@ func TestNothingWrongIsSent(t *testing.T) {
 		ovsdb.Delete{Table: "T", Where: []ovsdb.Condition{ovsdb.Is("nope", ovsdb.Integer(1))}},
 		ovsdb.Mutate{Table: "T", Mutations: []ovsdb.Mutation{{Column: "n", Mutator: ovsdb.MutateAdd, Value: ovsdb.Real(1)}}},
 		ovsdb.Wait{Table: "T", Columns: []string{"nope"}},
+		ovsdb.Delete{Table: "T", Where: []ovsdb.Condition{{Column: "n", Function: "~", Value: ovsdb.Integer(1)}}},
+		&ovsdb.Select{Table: "T"},
+		nil,
 	} {
 		if _, err := c.Transact(t.Context(), op); ovsdb.OutcomeOf(err) != ovsdb.NotSent {
 			t.Errorf("%#v: %v", op, err)

@@ -21,9 +21,11 @@ func serverSpec() MonitorSpec {
 
 // serverStatus is how a server stands with a database.
 type serverStatus struct {
-	clustered         bool
-	connected, leader bool
-	cluster           UUID
+	// clustered: the database is one server's copy of a cluster's. distant: it is
+	// that, or what a relay passes on of another server's.
+	clustered, distant bool
+	connected, leader  bool
+	cluster            UUID
 	// index is the newest entry of the cluster's log that the server has.
 	index int64
 }
@@ -36,6 +38,7 @@ func serverStatusOf(snap *Snapshot, database string) (serverStatus, bool) {
 		var st serverStatus
 		model, _ := r.Get("model").AsString()
 		st.clustered = model == "clustered"
+		st.distant = st.clustered || model == "relay"
 		st.connected, _ = r.Get("connected").AsBoolean()
 		st.leader, _ = r.Get("leader").AsBoolean()
 		st.cluster, _ = r.Get("cid").AsUUID()
@@ -102,10 +105,10 @@ func (s *session) checkStatus() error {
 	switch {
 	case !ok:
 		return fmt.Errorf("ovsdb: the server has no database %s any more", c.config.Database)
+	case st.distant && !st.connected:
+		return errors.New("ovsdb: the server has lost its cluster, or the server that it relays")
 	case !st.clustered:
 		return nil
-	case !st.connected:
-		return errors.New("ovsdb: the server has lost its cluster")
 	case c.config.LeaderOnly && !st.leader:
 		return errors.New("ovsdb: the server is not the leader of its cluster")
 	}

@@ -156,6 +156,11 @@ func appendTransaction(b []byte, schema *Schema, ops []Op) ([]byte, error) {
 	b = appendQuoted(b, schema.Name)
 	for i, op := range ops {
 		var err error
+		switch op.(type) {
+		case Insert, Select, Update, Mutate, Delete, Wait, Comment, Assert, Abort:
+		default:
+			return nil, fmt.Errorf("ovsdb: operation %d not sent: it is a %T; pass the operation itself, not a pointer to it", i, op)
+		}
 		b = append(b, ',')
 		if b, err = op.appendTo(b, schema); err != nil {
 			name, table := op.what()
@@ -180,6 +185,9 @@ func (r *reader) results(schema *Schema, ops []Op) (out []Result, refused, err e
 		}
 		if !more {
 			break
+		}
+		if i > len(ops) {
+			return nil, nil, contentErrorf("more results than operations, of which there are %d", len(ops))
 		}
 		if r.dec.PeekKind() == 'n' {
 			if err := r.dec.SkipValue(); err != nil {
@@ -286,6 +294,10 @@ func (r *reader) rows(schema *Schema, o Select) ([]*Row, error) {
 		row, err := r.row(lay, UUID{}, nil, false)
 		if err != nil {
 			return nil, err
+		}
+		// So a row cannot be much larger in memory than it was on the wire.
+		if len(r.spans) < len(lay.columns) {
+			return nil, contentErrorf("a row of table %s has %d of the %d columns that were asked for", lay.table, len(r.spans), len(lay.columns))
 		}
 		rows = append(rows, row)
 	}

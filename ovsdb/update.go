@@ -4,10 +4,9 @@ package ovsdb
 type format uint8
 
 const (
-	formatRFC     format = iota // monitor: <table-updates> with "old" and "new" (RFC 7047 §4.1.6)
-	formatCond                  // monitor_cond: <table-updates2> with differences (ovsdb-server(7))
-	formatSince                 // monitor_cond_since: the same, with the transaction's id
-	formatUnknown               // not tried yet
+	formatRFC   format = iota // monitor: <table-updates> with "old" and "new" (RFC 7047 §4.1.6)
+	formatCond                // monitor_cond: <table-updates2> with differences (ovsdb-server(7))
+	formatSince               // monitor_cond_since: the same, with the transaction's id
 )
 
 // tableUpdates decodes a <table-updates> or <table-updates2> and applies it to

@@ -203,7 +203,14 @@ func TestConditionsAreMonitored(t *testing.T) {
 	if err := <-done; err != nil || rep.Snapshot().Len("T") != 2 {
 		t.Errorf("%v: %s", err, dump(rep.Snapshot()))
 	}
-	for _, bad := range []ovsdb.Condition{ovsdb.Is("opt", ovsdb.Integer(1)), ovsdb.Is("nope", ovsdb.Integer(1)), ovsdb.Is("n", ovsdb.String("1"))} {
+	// What the server refuses has changed nothing.
+	go func() { done <- rep.SetConditions(t.Context(), "T", ovsdb.Is("n", ovsdb.Integer(9))) }()
+	p.Fail(p.Expect("monitor_cond_change"), `{"error":"internal error"}`)
+	if err := <-done; err == nil || !strings.Contains(err.Error(), "internal error") {
+		t.Error(err)
+	}
+	for _, bad := range []ovsdb.Condition{ovsdb.Is("opt", ovsdb.Integer(1)), ovsdb.Is("nope", ovsdb.Integer(1)), ovsdb.Is("n", ovsdb.String("1")),
+		ovsdb.Is("name", ovsdb.String("\x00")), {Column: "n", Function: "~", Value: ovsdb.Integer(1)}} {
 		if err := rep.SetConditions(t.Context(), "T", bad); err == nil {
 			t.Errorf("%v was accepted", bad)
 		}
@@ -256,4 +263,34 @@ func TestConditionsAreMonitored(t *testing.T) {
 	}
 	p.Reply(r, `[false,"`+u1+`",{"T":{"`+u1+`":{"initial":{"name":"a"}}}}]`)
 	want(t, string(p.Expect("monitor_cancel").Params), "[2]")
+	if err := rep.SetConditions(t.Context(), "T"); !errors.Is(err, ovsdb.ErrClosed) {
+		t.Errorf("conditions of a closed replica: %v", err)
+	}
+	if err := rep.Wait(t.Context(), func(*ovsdb.Snapshot) bool { return true }); !errors.Is(err, ovsdb.ErrClosed) {
+		t.Errorf("waiting on a closed replica: %v", err)
+	}
+}
+
+// A replica must not stand still unnoticed because the next server's schema
+// lacks a column: the client is not connected, and says why.
+func TestSchemaLacksWhatIsFollowed(t *testing.T) {
+	script := ovsdbtest.NewScript(t)
+	c := startScripted(t, script)
+	result := monitorAsync(t, c, tinySpec)
+	p := script.Accept()
+	p.Handshake(tinySchema)
+	p.Reply(p.Expect("monitor_cond_since"), `[false,"`+u0+`",{"T":{"`+u1+`":{"initial":{"name":"a"}}}}]`)
+	sub := mustReplica(t)(result()).Subscribe(0)
+	want(t, describe(next(t, sub)), `insert "a"`)
+	p.Cut()
+	p = script.Accept()
+	p.Handshake(strings.Replace(tinySchema, `"opt":`, `"other":`, 1))
+	p.ExpectGone()
+	p = script.Accept()
+	if st, _ := c.State(); st.Connected || !strings.Contains(st.Reason.Error(), "no column T.opt in its schema") {
+		t.Errorf("state: %+v", st)
+	}
+	p.Handshake(tinySchema)
+	p.Reply(p.Expect("monitor_cond_since"), `[false,"`+u0+`",{"T":{"`+u2+`":{"initial":{"name":"b"}}}}]`)
+	want(t, describe(next(t, sub)), `delete "a", insert "b" (resync)`)
 }

@@ -5,6 +5,7 @@
 package ovsdbtest
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"os"
@@ -29,6 +30,7 @@ type Server struct {
 	Dir     string
 	t       testing.TB
 	options []string
+	relayed string // what a relay serves instead of its Database
 	cmd     *exec.Cmd
 }
 
@@ -79,6 +81,17 @@ func StartCluster(t testing.TB, n int) []*Server {
 	}
 	run(t, dir, "ovsdb-client", "transact", servers[0].Endpoint(), rootRow)
 	return servers
+}
+
+// StartRelay runs an ovsdb-server that has no database of its own and passes on
+// that of source.
+func StartRelay(t testing.TB, source *Server) *Server {
+	t.Helper()
+	s := &Server{Dir: shortDir(t), t: t, relayed: "relay:Open_vSwitch:" + source.Endpoint()}
+	s.Start()
+	t.Cleanup(s.Kill)
+	run(t, s.Dir, "ovsdb-client", "wait", s.Endpoint(), "Open_vSwitch", "connected")
+	return s
 }
 
 func needServer(t testing.TB) {
@@ -148,7 +161,7 @@ func (s *Server) Leader() bool {
 // Start runs the server again after Kill, on the same database.
 func (s *Server) Start() {
 	s.t.Helper()
-	s.cmd = daemon(s.t, s.Dir, "ovsdb-server", append(s.options, s.Database(), "--remote=p"+s.Endpoint())...)
+	s.cmd = daemon(s.t, s.Dir, "ovsdb-server", append(s.options, cmp.Or(s.relayed, s.Database()), "--remote=p"+s.Endpoint())...)
 	waitFor(s.t, s.Socket())
 	waitFor(s.t, control(s.Dir, "ovsdb-server", s.cmd))
 }
