@@ -200,7 +200,7 @@ func Dial(ctx context.Context, config Config) (*Client, error) {
 }
 
 // Ready waits until the client is connected. When ctx ends before that, the
-// error says why it is not.
+// error is ctx's and says why it is not; after Close it is [ErrClosed].
 func (c *Client) Ready(ctx context.Context) error {
 	for {
 		st, changed := c.State()

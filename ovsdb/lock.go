@@ -9,7 +9,8 @@ import (
 // LockReason says why a lock is held or not.
 type LockReason uint8
 
-// LockWaiting: somebody else holds it, or it has not been asked for yet.
+// LockWaiting: somebody else holds it, or it has not been asked for yet on this
+// connection.
 // LockLost: the connection, and the lock with it, is gone. LockStolen: another
 // client took it by force. LockReleased: [Lock.Release] was called.
 const (

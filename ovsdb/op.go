@@ -12,7 +12,7 @@ import (
 type Columns map[string]Value
 
 // Op is one operation of a transaction (RFC 7047 §5.2): an [Insert], [Select],
-// [Update], [Mutate], [Delete], [Wait], [Comment], [Assert] or [Abort].
+// [Update], [Mutate], [Delete], [Wait], [Comment], [Assert] or [Abort], by value.
 type Op interface {
 	// appendTo writes the operation; what it names is checked against schema.
 	appendTo(b []byte, schema *Schema) ([]byte, error)
@@ -67,8 +67,9 @@ type Wait struct {
 	Columns []string    // that are compared
 	Until   Until
 	Rows    []Columns
-	// Timeout after which the transaction fails with [ErrTimedOut]. 0 asks for
-	// the condition to hold at once; negative waits without end.
+	// Timeout after which the transaction fails with [ErrTimedOut], in whole
+	// milliseconds. Below one the condition must hold at once; negative waits
+	// without end.
 	Timeout time.Duration
 }
 

@@ -7,7 +7,8 @@ import (
 	"slices"
 )
 
-// MonitorSpec says what a replica holds.
+// MonitorSpec says what a replica holds. It must not be changed after it was
+// given to [Client.Monitor].
 type MonitorSpec struct {
 	Tables []TableSpec
 }

@@ -12,7 +12,8 @@ const DefaultQueue = 4096
 // Batch is what one update changed: the rows that differ between the snapshot
 // before and the one after.
 type Batch struct {
-	// Changes are in the order of the server. They are never empty.
+	// Changes are in the order of the server. They are never
+	// empty. Other subscriptions share the slice: it must not be changed.
 	Changes []Change
 	// Snapshot is what the replica held right after the changes.
 	Snapshot *Snapshot
@@ -75,8 +76,9 @@ func (s *Subscription) Close() {
 	delete(s.replica.subs, s)
 }
 
-// Next waits for the next batch. It returns [ErrClosed] after the subscription,
-// the replica or the client was closed, and ctx's error when ctx ends.
+// Next waits for the next batch. It returns [ErrClosed] after the subscription
+// was closed, or the replica or the client and what was queued before is used
+// up; and ctx's error when ctx ends while nothing is queued.
 func (s *Subscription) Next(ctx context.Context) (Batch, error) {
 	for {
 		select {

@@ -249,8 +249,8 @@ type Controller struct {
 	ConnectionMode  string         // "in-band", "out-of-band", or "" for the default, in-band
 	InactivityProbe *time.Duration // nil: the default, 5 s; 0: none
 	MaxBackoff      *time.Duration // nil: the default, 8 s
-	IsConnected     bool
-	Role            string // "other", "master", "slave", or "" if not known
+	IsConnected     bool           // false also while unknown, as after a restart of ovsdb-server
+	Role            string         // "other", "master", "slave", or "" if not known
 	Status          map[string]string
 	ExternalIDs     map[string]string
 	OtherConfig     map[string]string
