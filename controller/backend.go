@@ -98,8 +98,14 @@ func (l *loop) memberDocument(v *view, p *state.Pool, m *state.Member) api.Membe
 		Name: m.Name, Address: m.ID.Key, Number: m.Number, Active: m.Active, Reason: m.Reason,
 		State: string(m.Health.Health), Since: m.Health.Since,
 		Admin: string(m.Admin.State), AdminWho: m.Admin.Who, AdminWhy: m.Admin.Why,
-		Health: string(m.Health.Health), Weight: m.Weight, Slots: m.Slots, Share: float64(m.Slots) / float64(p.Slots),
+		Health: string(m.Health.Health), Configured: m.Configured, Weight: m.Weight, Percent: m.Percent, Slots: m.Slots, Share: float64(m.Slots) / float64(p.Slots),
 		Check: api.Check{Name: m.Check},
+	}
+	if m.Admin.State == state.Draining {
+		doc.AdminUntil = m.Admin.Until
+	}
+	if w := m.Admin.Weighting; w.To != "" {
+		doc.WeightBy = &api.WeightOverride{To: string(w.To), Who: w.Who, Why: w.Why, At: w.At}
 	}
 	if m.Admin.State != state.Enabled {
 		doc.State, doc.Since = string(m.Admin.State), m.Admin.At

@@ -13,55 +13,6 @@ import (
 	"brlb/controller/state"
 )
 
-// Change implements api.Backend: it sets a member's admin state.
-func (l *loop) Change(ctx context.Context, admin string, req api.ChangeRequest) (*api.Change, error) {
-	override := state.Override{State: state.Admin(admin), Who: req.Who, Why: req.Why, At: time.Now().UTC().Truncate(time.Second)}
-	c, err := l.whatIf(ctx, func(c *consequence) error { return c.override(req.Member, override) })
-	if err != nil {
-		return nil, err
-	}
-	change, id := c.describe(), c.member.ID
-	if empties(c.before, c.after) && !req.Force {
-		return nil, badRequest(http.StatusConflict, "this would leave pool %s without a member that owns slots, and its traffic would be dropped; use force if that is meant", id.Pool)
-	}
-	if req.DryRun {
-		return change, nil
-	}
-	if err := l.inv.StoreOverride(ctx, id, override); err != nil {
-		return nil, err
-	}
-	var revision uint64
-	err = l.do(ctx, func() {
-		update, _ := l.inv.Latest()
-		l.takeInventory(ctx, update)
-		revision = l.state.Snapshot().Revision
-	})
-	if err != nil {
-		return nil, err
-	}
-	if override.State == state.Enabled {
-		// Nothing keeps who enabled a member, and why, but the log.
-		l.note(state.Event{Time: override.At, Pool: id.Pool, Member: change.Member, Text: change.Text + by(override)})
-	}
-	change.Revision = revision
-	if req.WaitSeconds > 0 {
-		change.Confirmed = l.wait(ctx, revision, time.Duration(req.WaitSeconds*float64(time.Second)))
-		l.settle(ctx)
-	}
-	return change, nil
-}
-
-func by(o state.Override) string {
-	text := ""
-	if o.Who != "" {
-		text += " by " + o.Who
-	}
-	if o.Why != "" {
-		text += ": " + o.Why
-	}
-	return text
-}
-
 // wait waits until the switch has confirmed a revision, and until no pool waits
 // for first verdicts any more: of a pool that waits, the switch keeps what it
 // holds. It reports whether it has come to that.

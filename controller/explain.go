@@ -79,7 +79,7 @@ func (l *loop) Explain(ctx context.Context, member string) (*api.Explanation, er
 	p := v.snapshot.Pool(m.ID.Pool)
 	doc := &api.Explanation{
 		Pool: p.Name, Member: l.memberDocument(v, p, m),
-		Weight: api.WeightStory{Configured: m.Weight, Effective: m.Weight},
+		Weight: api.WeightStory{Configured: m.Configured, Effective: float64(m.Weight) * float64(m.Percent) / 100},
 		Slots:  api.SlotsStory{Wanted: m.Slots, InSync: v.inSync},
 	}
 	err = l.do(ctx, func() {
@@ -151,8 +151,18 @@ func (s *story) admin() {
 		s.say("admin", true, "enabled")
 		return
 	}
-	s.say("admin", false, "%s since %s%s", m.Admin.State, m.Admin.At.UTC().Format(time.RFC3339), by(m.Admin))
+	s.say("admin", false, "%s since %s%s", describeAdmin(m.Admin), m.Admin.At.UTC().Format(time.RFC3339), by(m.Admin))
 	s.wouldHelp("brlb enable %s/%s", m.ID.Pool, m.Name)
+}
+
+func describeAdmin(o state.Override) string {
+	switch {
+	case o.Until.IsZero():
+		return string(o.State)
+	case o.State == state.Disabled:
+		return "disabled, for its drain ended at " + o.Until.UTC().Format(time.RFC3339) + ", which was asked for"
+	}
+	return "draining until " + o.Until.UTC().Format(time.RFC3339) + ","
 }
 
 func (s *story) check() {
@@ -179,6 +189,10 @@ func (s *story) check() {
 		if !m.Adopted {
 			s.wouldHelp("%s: one pass; it is probed every %v", at, s.gap())
 		}
+	}
+	if leave := m.Health.Says.Leave; leave != "" {
+		s.say("agent", false, "the member itself says %s", leave)
+		s.wouldHelp("its agent saying ready")
 	}
 	if s.probe.Inconclusive > 0 {
 		s.say("probes", true, "the last %d counted for nothing: %s", s.probe.Inconclusive, s.probe.Last.Sentence())
@@ -236,12 +250,27 @@ func (s *story) nextHop() {
 
 func (s *story) weight() {
 	m := s.member
-	if m.Weight == 0 {
-		s.say("weight", false, "0: it is probed, and owns no slots")
-		s.wouldHelp("a weight above 0")
-		return
+	text := fmt.Sprintf("%d configured", m.Configured)
+	w := m.Admin.Weighting
+	if w.To != "" {
+		text += fmt.Sprintf("; %s set at %s%s", w.To, w.At.UTC().Format(time.RFC3339), by(state.Override{Who: w.Who, Why: w.Why}))
 	}
-	s.say("weight", true, "%d", m.Weight)
+	if says := m.Health.Says; says.HasWeight {
+		text += fmt.Sprintf("; its agent says %d%%", says.Percent)
+	}
+	owns := m.Weight*m.Percent > 0
+	if !owns {
+		text += "; with 0 it is probed, and owns no slots"
+		switch {
+		case w.To != "":
+			s.wouldHelp("brlb weight %s/%s 100%%, or brlb enable", m.ID.Pool, m.Name)
+		case m.Configured == 0:
+			s.wouldHelp("a weight above 0 in the configuration")
+		default:
+			s.wouldHelp("its agent saying another weight")
+		}
+	}
+	s.say("weight", owns, "%s", text)
 }
 
 func (s *story) table() {

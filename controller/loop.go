@@ -60,6 +60,7 @@ type loop struct {
 	view    atomic.Pointer[view]
 
 	reloading sync.Mutex
+	changing  sync.Mutex
 	changedMu sync.Mutex
 	changed   chan struct{}
 }
@@ -250,7 +251,10 @@ func (l *loop) takeFlows(e bridge.FlowsRead, now time.Time) {
 }
 
 func (l *loop) takeTransition(t health.Transition) {
-	v := state.Verdict{Health: state.Health(t.To.String()), Since: t.At, Code: t.Result.Code.String(), Detail: t.Result.Sentence()}
+	v := state.Verdict{
+		Health: state.Health(t.To.String()), Since: t.At, Code: t.Result.Code.String(), Detail: t.Result.Sentence(),
+		Says: statement(t.Result.Agent),
+	}
 	for id, target := range l.targets {
 		if target == t.Target {
 			l.state.SetVerdict(id, v, t.At)
@@ -286,7 +290,7 @@ func (l *loop) takeInventory(ctx context.Context, u inventory.Update) {
 	}
 	l.state.SetMAC(derivedMAC(u.BridgeUUID))
 	l.state.SetDeclared(u.Declared, now)
-	l.state.SetAdmin(u.Overrides, now)
+	l.state.SetOverrides(u.Overrides, now)
 }
 
 // takeOver begins to write to the bridge. What another brlb may have written

@@ -59,8 +59,9 @@ type consequence struct {
 	state *state.State // a copy, to which the change has happened
 
 	pool          string
-	member        *state.Member // as it is now; nil if the change is not about one
-	name          string        // of the member
+	member        *state.Member                     // as it is now; nil if the change is not about one
+	name          string                            // of the member
+	decided       map[state.MemberID]state.Override // by operators
 	text          string
 	cut           bool // connections to the member end
 	before, after *state.Pool
@@ -69,12 +70,12 @@ type consequence struct {
 // carryOut makes the change that a request describes.
 func (c *consequence) carryOut(req api.PlanRequest, now time.Time) error {
 	switch req.Operation {
-	case "drain":
-		return c.override(req.Member, state.Override{State: state.Draining, At: now})
-	case "enable":
-		return c.override(req.Member, state.Override{State: state.Enabled, At: now})
-	case "disable":
-		return c.override(req.Member, state.Override{State: state.Disabled, At: now})
+	case "drain", "enable", "disable":
+		d, text, err := decide(req.Operation, api.ChangeRequest{}, now)
+		if err != nil {
+			return err
+		}
+		return c.override(req.Member, req.Pool, d, text)
 	case "weight":
 		return c.weight(req.Member, req.Weight)
 	case "remove":
@@ -96,15 +97,6 @@ func (c *consequence) find(what string) error {
 		return err
 	}
 	c.member, c.pool, c.name = member, member.ID.Pool, member.Name
-	return nil
-}
-
-func (c *consequence) override(member string, o state.Override) error {
-	if err := c.find(member); err != nil {
-		return err
-	}
-	c.state.SetOverride(c.member.ID, o)
-	c.text = fmt.Sprintf("%s is %s", c.name, o.State)
 	return nil
 }
 

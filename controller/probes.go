@@ -23,6 +23,15 @@ func probeTarget(cfg *config.Config, id state.ProbeID) health.Target {
 	return health.Target{Address: address, Check: check.Check}
 }
 
+// statement is what an endpoint says of itself, for the state.
+func statement(a health.Agent) state.Statement {
+	s := state.Statement{HasWeight: a.HasWeight, Percent: uint32(a.Weight)}
+	if a.Mode == health.DrainMode || a.Mode == health.MaintMode {
+		s.Leave = a.Mode.String()
+	}
+	return s
+}
+
 // probeBounds are the upper bounds, in seconds, of the histogram of probe
 // durations.
 var probeBounds = []float64{0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5}

@@ -97,26 +97,59 @@ func (s *Server) verify(_ http.ResponseWriter, r *http.Request) (any, error) {
 	return s.backend.Verify(r.Context())
 }
 
-// change answers the three paths that give a member an admin state.
-func (s *Server) change(admin string) answerFunc {
+// change answers the paths that carry out an operation on members.
+func (s *Server) change(operation string) answerFunc {
 	return func(w http.ResponseWriter, r *http.Request) (any, error) {
-		var req ChangeRequest
-		if err := body(w, r, &req); err != nil {
-			return nil, err
-		}
-		if strings.TrimSpace(req.Member) == "" {
-			return nil, mistake(`"member" is missing: name one, as in {"member": "be1"}`)
-		}
-		if err := checkWait(req.WaitSeconds); err != nil {
-			return nil, err
-		}
-		if max(len(req.Member), len(req.Who), len(req.Why)) > maxText {
-			return nil, mistake(fmt.Sprintf(`"member", "who" and "why" may have %d bytes each`, maxText))
-		}
-		ctx, cancel := patience(w, r, time.Duration(req.WaitSeconds*float64(time.Second))+answerTime)
-		defer cancel()
-		return s.backend.Change(ctx, admin, req)
+		return carryOut(w, r, operation, func(ctx context.Context, req ChangeRequest) (*Change, error) {
+			return s.backend.Change(ctx, operation, req)
+		})
 	}
+}
+
+func (s *Server) clear(w http.ResponseWriter, r *http.Request) (any, error) {
+	return carryOut(w, r, "clear", s.backend.Clear)
+}
+
+func (s *Server) overrides(_ http.ResponseWriter, r *http.Request) (any, error) {
+	if _, err := query(r); err != nil {
+		return nil, err
+	}
+	return s.backend.Overrides(r.Context())
+}
+
+func carryOut(w http.ResponseWriter, r *http.Request, operation string, do func(context.Context, ChangeRequest) (*Change, error)) (any, error) {
+	var req ChangeRequest
+	if err := body(w, r, &req); err != nil {
+		return nil, err
+	}
+	if err := req.check(operation); err != nil {
+		return nil, err
+	}
+	ctx, cancel := patience(w, r, time.Duration(req.WaitSeconds*float64(time.Second))+answerTime)
+	defer cancel()
+	return do(ctx, req)
+}
+
+// maxDeadline bounds ChangeRequest.DeadlineSeconds: a year.
+const maxDeadline = 365 * 24 * 3600
+
+// check says what is wrong with a request for an operation.
+func (req *ChangeRequest) check(operation string) error {
+	switch {
+	case strings.TrimSpace(req.Member) == "" && (strings.TrimSpace(req.Pool) == "" || operation == "clear"):
+		return mistake(`"member" is missing: name one, as in {"member": "be1"}`)
+	case operation == "weight" && req.Weight == "":
+		return mistake(`"weight" is missing: give a number, or a percentage of the configured weight, as in {"weight": "50%"}`)
+	case operation != "weight" && req.Weight != "":
+		return mistake(fmt.Sprintf(`"weight" means nothing to %s`, operation))
+	case operation != "drain" && req.DeadlineSeconds != 0:
+		return mistake(fmt.Sprintf(`"deadline_seconds" means nothing to %s`, operation))
+	case !(req.DeadlineSeconds >= 0 && req.DeadlineSeconds <= maxDeadline):
+		return mistake(fmt.Sprintf(`"deadline_seconds" is %v: it must be from 0 to %d`, req.DeadlineSeconds, maxDeadline))
+	case max(len(req.Member), len(req.Pool), len(req.Weight), len(req.Who), len(req.Why)) > maxText:
+		return mistake(fmt.Sprintf(`"member", "who", "why" and other texts may have %d bytes each`, maxText))
+	}
+	return checkWait(req.WaitSeconds)
 }
 
 func (s *Server) rebase(w http.ResponseWriter, r *http.Request) (any, error) {

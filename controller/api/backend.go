@@ -22,8 +22,12 @@ type Backend interface {
 	Ready() Readiness
 	Metrics() *Metrics
 
-	// Change gives a member an admin state: enabled, draining or disabled.
-	Change(ctx context.Context, admin string, req ChangeRequest) (*Change, error)
+	// Change carries out drain, enable, disable or weight.
+	Change(ctx context.Context, operation string, req ChangeRequest) (*Change, error)
+	// Overrides lists what was changed so, and Clear takes it back, for members
+	// that have left the configuration too.
+	Overrides(ctx context.Context) (*Overrides, error)
+	Clear(ctx context.Context, req ChangeRequest) (*Change, error)
 	// Plan says what a change would move.
 	Plan(ctx context.Context, req PlanRequest) (*Change, error)
 	// Rebase makes a pool's members its anchor.

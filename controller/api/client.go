@@ -137,7 +137,17 @@ func (c *Client) Verify(ctx context.Context) (*Verify, error) {
 	return get[Verify](ctx, c, "/v1/verify", nil)
 }
 
-// Change carries out the operation drain, enable or disable.
+// Overrides lists what operators have decided beside the configuration.
+func (c *Client) Overrides(ctx context.Context) (*Overrides, error) {
+	return get[Overrides](ctx, c, "/v1/overrides", nil)
+}
+
+// Clear takes back what operators have decided about a member.
+func (c *Client) Clear(ctx context.Context, req ChangeRequest) (*Change, error) {
+	return post[Change](ctx, c, "/v1/overrides/clear", req)
+}
+
+// Change carries out the operation drain, enable, disable or weight.
 func (c *Client) Change(ctx context.Context, operation string, req ChangeRequest) (*Change, error) {
 	return post[Change](ctx, c, "/v1/members/"+operation, req)
 }

@@ -48,8 +48,8 @@ type Fact struct {
 
 // WeightStory says where a member's weight comes from.
 type WeightStory struct {
-	Configured uint32 `json:"configured"` // by the file, or by OVSDB
-	Effective  uint32 `json:"effective"`
+	Configured uint32  `json:"configured"` // by the file, or by OVSDB
+	Effective  float64 `json:"effective"`  // after what operators, and the member itself, say
 }
 
 // SlotsStory compares what should be with what is.

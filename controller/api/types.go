@@ -98,14 +98,21 @@ type Member struct {
 	Admin    string    `json:"admin"`            // enabled, draining, disabled
 	AdminWho string    `json:"admin_who,omitempty"`
 	AdminWhy string    `json:"admin_why,omitempty"`
-	Health   string    `json:"health"` // up, down, unknown
-	Check    Check     `json:"check"`
-	Weight   uint32    `json:"weight"`
-	Slots    int       `json:"slots"`
-	Share    float64   `json:"share"` // of the pool's slots, 0..1
-	MAC      string    `json:"mac,omitempty"`
-	Port     string    `json:"port,omitempty"` // name of the bridge port towards the member
-	Via      string    `json:"via,omitempty"`
+	// AdminUntil is when a drain ends: from then on the member is disabled.
+	AdminUntil time.Time `json:"admin_until,omitzero"`
+	Health     string    `json:"health"` // up, down, unknown
+	Check      Check     `json:"check"`
+	// Configured is the weight that the file, or OVSDB, gives. Weight is that in
+	// force, which operators may have set, and Percent how much of it counts.
+	Configured uint32          `json:"configured_weight"`
+	Weight     uint32          `json:"weight"`
+	Percent    uint32          `json:"percent"`
+	WeightBy   *WeightOverride `json:"weight_override,omitempty"`
+	Slots      int             `json:"slots"`
+	Share      float64         `json:"share"` // of the pool's slots, 0..1
+	MAC        string          `json:"mac,omitempty"`
+	Port       string          `json:"port,omitempty"` // name of the bridge port towards the member
+	Via        string          `json:"via,omitempty"`
 }
 
 // Check is the newest probe result of a member.
@@ -133,17 +140,52 @@ type Slots struct {
 	Owner   []int    `json:"owner"`            // slot -> index into members, -1 for none
 }
 
-// ChangeRequest is the body of POST /v1/members/drain, /enable and /disable.
+// ChangeRequest is the body of POST /v1/members/drain, /enable, /disable and
+// /weight, and of POST /v1/overrides/clear.
 type ChangeRequest struct {
-	Member string `json:"member"` // be1, web/be1 or 10.30.0.11:8080
-	Who    string `json:"who"`
-	Why    string `json:"why,omitempty"`
-	Force  bool   `json:"force,omitzero"`   // even if it empties the pool
-	DryRun bool   `json:"dry_run,omitzero"` // only say what would move
+	Member string `json:"member,omitempty"` // be1, web/be1 or 10.30.0.11:8080
+	// Pool, without Member, means every member that the pool has now.
+	Pool string `json:"pool,omitempty"`
+	// Weight is for weight: "3", or "50%" of the configured one.
+	Weight string `json:"weight,omitempty"`
+	// DeadlineSeconds is for drain: when they have passed, the member is
+	// disabled. 0 means never.
+	DeadlineSeconds float64 `json:"deadline_seconds,omitzero"`
+	Who             string  `json:"who"`
+	Why             string  `json:"why,omitempty"`
+	Force           bool    `json:"force,omitzero"`   // even if it empties the pool
+	DryRun          bool    `json:"dry_run,omitzero"` // only say what would move
 	// WaitSeconds makes the call return only when the switch has confirmed the
 	// change or that time has passed (Change.Confirmed says which); 0 doesn't
 	// wait. At most 600.
 	WaitSeconds float64 `json:"wait_seconds,omitzero"`
+}
+
+// WeightOverride is a weight that an operator has set.
+type WeightOverride struct {
+	To  string    `json:"to"` // "3", or "50%" of the configured one
+	Who string    `json:"who,omitempty"`
+	Why string    `json:"why,omitempty"`
+	At  time.Time `json:"at,omitzero"`
+}
+
+// Overrides is the answer of GET /v1/overrides: what operators have decided
+// beside the configuration.
+type Overrides struct {
+	Overrides []Override `json:"overrides"` // sorted by pool and name
+}
+
+// Override is what operators have decided about one member.
+type Override struct {
+	Pool    string          `json:"pool"`
+	Member  string          `json:"member,omitempty"` // empty if the configuration has no such member any more
+	Address string          `json:"address"`
+	State   string          `json:"state"` // enabled, draining, disabled
+	Until   time.Time       `json:"until,omitzero"`
+	Who     string          `json:"who,omitempty"`
+	Why     string          `json:"why,omitempty"`
+	At      time.Time       `json:"at,omitzero"`
+	Weight  *WeightOverride `json:"weight,omitempty"`
 }
 
 // RebaseRequest is the body of POST /v1/pools/rebase.

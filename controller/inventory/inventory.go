@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -251,28 +252,34 @@ func (i *Inventory) publish(update Update) {
 	i.changed = make(chan struct{})
 }
 
-// StoreOverride keeps an operator's decision in the bridge's external_ids;
-// Enabled removes what was kept. When it returns nil, the decision is stored
-// and Latest tells of it.
-func (i *Inventory) StoreOverride(ctx context.Context, id state.MemberID, o state.Override) error {
-	var set map[string]string
-	remove := []string{overrideKey(id)}
-	if o.State != state.Enabled {
+// StoreOverrides keeps operators' decisions in the bridge's external_ids, all or
+// none of them; one that changes nothing removes what was kept. When it returns
+// nil, they are stored and Latest tells of them.
+func (i *Inventory) StoreOverrides(ctx context.Context, overrides map[state.MemberID]state.Override) error {
+	set := map[string]string{}
+	want := map[state.MemberID]state.Override{}
+	var remove []string
+	for id, o := range overrides {
+		if o.IsNothing() {
+			remove = append(remove, overrideKey(id))
+			continue
+		}
 		text, err := json.Marshal(o)
 		if err != nil {
 			return fmt.Errorf("encode override: %w", err)
 		}
-		if o, err = parseOverride(string(text)); err != nil {
+		if want[id], err = parseOverride(string(text)); err != nil {
 			return fmt.Errorf("store override: %w", err)
 		}
-		set, remove = map[string]string{overrideKey(id): string(text)}, nil
+		set[overrideKey(id)] = string(text)
 	}
+	slices.Sort(remove)
 	if err := i.store(ctx, set, remove); err != nil {
 		return err
 	}
 	for {
 		update, changed := i.Latest()
-		if stored, ok := update.Overrides[id]; ok == (set != nil) && (!ok || stored == o) {
+		if tells(update.Overrides, overrides, want) {
 			return nil
 		}
 		select {
@@ -281,6 +288,17 @@ func (i *Inventory) StoreOverride(ctx context.Context, id state.MemberID, o stat
 			return fmt.Errorf("stored, but OVSDB has not told of it: %w", ctx.Err())
 		}
 	}
+}
+
+// tells says whether of the members in changed, found has exactly what want has.
+func tells(found, changed, want map[state.MemberID]state.Override) bool {
+	for id := range changed {
+		o, ok := found[id]
+		if wanted, kept := want[id]; ok != kept || o != wanted {
+			return false
+		}
+	}
+	return true
 }
 
 // StoreNumbers keeps the member numbers in the bridge's external_ids.

@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -119,7 +120,7 @@ func isHost(a netip.Addr) bool {
 	return a.Is4() && a.IsValid() && !a.IsUnspecified() && !a.IsLoopback() && !a.IsMulticast() && a != netip.AddrFrom4([4]byte{255, 255, 255, 255})
 }
 
-// overrides reads operators' admin states from a bridge's external_ids.
+// overrides reads what operators have decided about members from a bridge's external_ids.
 func overrides(ids map[string]string) (found map[state.MemberID]state.Override, problems []string) {
 	found = map[state.MemberID]state.Override{}
 	for key, value := range ids {
@@ -130,7 +131,7 @@ func overrides(ids map[string]string) (found map[state.MemberID]state.Override, 
 		pool, member, ok := strings.Cut(rest, "/")
 		o, err := parseOverride(value)
 		if !ok || err != nil {
-			problems = append(problems, fmt.Sprintf("external_ids:%.80q=%.80q is no admin state of brlb; ignored", key, value))
+			problems = append(problems, fmt.Sprintf("external_ids:%.80q=%.80q is no override of brlb; ignored", key, value))
 			continue
 		}
 		found[state.MemberID{Pool: pool, Key: member}] = o
@@ -142,17 +143,33 @@ func overrides(ids map[string]string) (found map[state.MemberID]state.Override, 
 // maxRemark is how much is kept of who set an admin state and why, in octets.
 const maxRemark = 200
 
-// parseOverride reads a stored admin state. What it returns can be shown to
+// parseOverride reads a stored override. What it returns can be shown to
 // people, and compared with what the same text gave before.
 func parseOverride(text string) (state.Override, error) {
 	var o state.Override
 	if err := json.Unmarshal([]byte(text), &o); err != nil {
 		return o, err
 	}
-	if o.State != state.Draining && o.State != state.Disabled {
-		return o, fmt.Errorf("%.20q is not an admin state that is stored", o.State)
+	switch o.State {
+	case "":
+		o.State = state.Enabled
+	case state.Enabled, state.Draining, state.Disabled:
+	default:
+		return o, fmt.Errorf("%.20q is not an admin state", o.State)
 	}
-	o.Who, o.Why, o.At = remark(o.Who), remark(o.Why), o.At.UTC()
+	w := &o.Weighting
+	if w.To != "" {
+		to, err := state.ParseWeight(string(w.To))
+		if err != nil {
+			return o, err
+		}
+		w.To = to
+	}
+	if o.IsNothing() {
+		return o, errors.New("it changes nothing")
+	}
+	o.Who, o.Why, o.At, o.Until = remark(o.Who), remark(o.Why), o.At.UTC(), o.Until.UTC()
+	w.Who, w.Why, w.At = remark(w.Who), remark(w.Why), w.At.UTC()
 	return o, nil
 }
 

@@ -122,7 +122,7 @@ func (s scrape) pool(p *api.Pool) {
 		s.gauge(memberActive, truth(m.Active), p.Name, m.Name, m.Address)
 		s.gauge(memberHealthy, truth(m.Health == "up"), p.Name, m.Name, m.Address)
 		s.gauge(memberSlots, float64(m.Slots), p.Name, m.Name, m.Address)
-		s.gauge(memberWeight, float64(m.Weight), p.Name, m.Name, m.Address)
+		s.gauge(memberWeight, float64(m.Weight)*float64(m.Percent)/100, p.Name, m.Name, m.Address)
 	}
 	for state, n := range states {
 		s.gauge(poolMembers, float64(n), p.Name, state)

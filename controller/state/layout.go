@@ -26,14 +26,9 @@ type Anchor struct {
 // Input is what the pool's table is built from, but for the table before, which
 // only sticky looks at.
 func (p *Pool) Input() maglev.Input {
-	in := maglev.Input{Pool: p.ID, Slots: p.Slots, Slack: p.BalanceSlack, Pins: p.Pins}
+	in := maglev.Input{Pool: p.ID, Slots: p.Slots, Slack: p.BalanceSlack, Pins: p.Pins, Members: p.active()}
 	if p.Anchor != nil {
 		in.Anchor = p.Anchor.Members
-	}
-	for i := range p.Members {
-		if m := &p.Members[i]; m.Active {
-			in.Members = append(in.Members, maglev.Member{Key: m.ID.Key, Weight: m.Weight, Domain: m.Domain})
-		}
 	}
 	return in
 }
@@ -43,7 +38,7 @@ func (p *Pool) Input() maglev.Input {
 func (p *Pool) Nominal() []maglev.Member {
 	nominal := make([]maglev.Member, len(p.Members))
 	for i := range p.Members {
-		nominal[i] = maglev.Member{Key: p.Members[i].ID.Key, Weight: p.Members[i].Weight}
+		nominal[i] = maglev.Member{Key: p.Members[i].ID.Key, Weight: p.Members[i].Configured}
 	}
 	return nominal
 }
@@ -51,7 +46,7 @@ func (p *Pool) Nominal() []maglev.Member {
 // Stale says whether the pool has an anchor that is not the pool's members.
 func (p *Pool) Stale() bool {
 	return p.Anchor != nil && !slices.EqualFunc(p.Anchor.Members, p.Members, func(a maglev.Member, m Member) bool {
-		return a.Key == m.ID.Key && a.Weight == m.Weight
+		return a.Key == m.ID.Key && a.Weight == m.Configured
 	})
 }
 

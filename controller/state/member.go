@@ -17,25 +17,6 @@ type MemberID struct {
 	Key  string
 }
 
-// Admin is what an operator has decided about a member.
-type Admin string
-
-// The admin states. Draining: no new connections, the old ones finish.
-// Disabled: the same, and the member isn't probed either.
-const (
-	Enabled  Admin = "enabled"
-	Draining Admin = "draining"
-	Disabled Admin = "disabled"
-)
-
-// Override is an admin state together with who set it, when and why.
-type Override struct {
-	State Admin     `json:"state"`
-	Who   string    `json:"who,omitempty"`
-	Why   string    `json:"why,omitempty"`
-	At    time.Time `json:"at"`
-}
-
 // Health is the verdict of the probes.
 type Health string
 
@@ -59,6 +40,14 @@ type Verdict struct {
 	Since  time.Time
 	Code   string // L4OK, L4TOUT, ... L7TOUT
 	Detail string // a sentence for people, e.g. "200 in 1.2ms"
+	Says   Statement
+}
+
+// Statement is what a member says of itself in its answers to probes.
+type Statement struct {
+	Leave     string // "drain" or "maint": it wants no new connections
+	HasWeight bool
+	Percent   uint32 // of its weight, 0..1000, if HasWeight
 }
 
 // NextHop is where frames for an address must go.
@@ -77,23 +66,27 @@ type Port struct {
 
 // Member is one member of a pool in a Snapshot.
 type Member struct {
-	ID       MemberID
-	Name     string
-	Address  netip.AddrPort
-	Via      netip.Addr // router that leads to the member; zero if on link
-	Check    string
-	Weight   uint32
-	Domain   string // failure domain, for layout crush
-	Number   uint16 // ct_mark[0..15] and reg2; stable for the life of the key
-	Admin    Override
-	Health   Verdict
-	Next     NextHop
-	HasNext  bool
-	Active   bool
-	Adopted  bool   // owned slots when brlb connected or its check changed, and has no verdict since
-	Reason   string // why it is not active; empty when it is
-	Slots    int
-	Declared bool // comes from an OVSDB Interface row, not from the file
+	ID      MemberID
+	Name    string
+	Address netip.AddrPort
+	Via     netip.Addr // router that leads to the member; zero if on link
+	Check   string
+	// Configured is the weight that the file, or OVSDB, gives. Weight is that in
+	// force, which operators may have set, and Percent how much of it counts.
+	Configured uint32
+	Weight     uint32
+	Percent    uint32 // 0..1000
+	Domain     string // failure domain, for layout crush
+	Number     uint16 // ct_mark[0..15] and reg2; stable for the life of the key
+	Admin      Override
+	Health     Verdict
+	Next       NextHop
+	HasNext    bool
+	Active     bool
+	Adopted    bool   // owned slots when brlb connected or its check changed, and has no verdict since
+	Reason     string // why it is not active; empty when it is
+	Slots      int
+	Declared   bool // comes from an OVSDB Interface row, not from the file
 }
 
 // Key returns the member's canonical address:port.
@@ -165,6 +158,8 @@ func (s *State) inactive(m *Member) string {
 		return strings.TrimSpace("down: " + m.Health.Code + " " + m.Health.Detail)
 	case m.Health.Health == Unknown && !m.Adopted:
 		return "no verdict yet"
+	case m.Health.Says.Leave != "":
+		return "its agent says " + m.Health.Says.Leave
 	case !m.HasNext && m.Via.IsValid():
 		return fmt.Sprintf("no next hop: router %s has not answered ARP", m.Via)
 	case !m.HasNext:
@@ -178,15 +173,4 @@ func (s *State) inactive(m *Member) string {
 		return fmt.Sprintf("port %s (%d) is down", port.Name, port.Number)
 	}
 	return ""
-}
-
-func describeOverride(o Override) string {
-	text := string(o.State)
-	if o.Who != "" {
-		text += " by " + o.Who
-	}
-	if o.Why != "" {
-		text += ": " + o.Why
-	}
-	return text
 }

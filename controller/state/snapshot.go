@@ -230,21 +230,22 @@ func (s *State) poolSnapshot(c *config.Pool) Pool {
 
 func (s *State) memberSnapshot(m *member) Member {
 	out := Member{
-		ID: m.id, Name: m.name, Address: m.address, Via: m.via, Check: m.check, Weight: m.weight,
+		ID: m.id, Name: m.name, Address: m.address, Via: m.via, Check: m.check, Configured: m.weight,
 		Domain:   m.domain,
-		Admin:    Override{State: Enabled},
+		Admin:    s.adminOf(m.id),
 		Adopted:  s.adopted[m.id],
 		Declared: m.declared,
 	}
 	if s.numbered {
 		out.Number = s.numbers.Get(m.id)
 	}
-	if o, ok := s.admin[m.id]; ok {
-		out.Admin = o
-	}
+	out.Weight, out.Percent = out.Admin.Weighting.To.of(m.weight)
 	out.Health = Verdict{Health: Unknown}
 	if v, ok := s.verdicts[m.probe()]; ok {
 		out.Health = v
+	}
+	if says := out.Health.Says; says.HasWeight {
+		out.Percent = min(out.Percent*says.Percent/100, MaxPercent)
 	}
 	out.Next, out.HasNext = s.nextHop(m)
 	out.Reason = s.inactive(&out)

@@ -48,7 +48,7 @@ func TestFirstVerdicts(t *testing.T) {
 		{"just before the deadline", func(s *State) { s.Tick(after(10*time.Second - 1)) },
 			"be1 owns; be2 owns; be3 no verdict yet; waiting"},
 		{"nobody waits for who is disabled or draining", func(s *State) {
-			s.SetAdmin(map[MemberID]Override{inWeb(be3): {State: Disabled}, inWeb(be2): {State: Draining}}, start)
+			s.SetOverrides(map[MemberID]Override{inWeb(be3): {State: Disabled}, inWeb(be2): {State: Draining}}, start)
 			judge(s, Up, byTCP(be1))
 		}, "be1 owns; be2 draining; be3 disabled"},
 		{"an adopted member that was drained waits for a pass when enabled", func(s *State) {

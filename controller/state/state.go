@@ -33,6 +33,7 @@ type State struct {
 	probes   []ProbeID      // sorted
 	nextHops []netip.Addr   // sorted
 	deadline time.Time      // until then a pool waits for first verdicts
+	drainEnd time.Time      // when the next drain ends; zero if none does
 	now      time.Time      // time of the newest event
 	revision uint64
 	last     *Snapshot
@@ -197,7 +198,7 @@ func (s *State) forget() {
 		for i := range p.members {
 			m := &p.members[i]
 			present[m.id] = true
-			if s.admin[m.id].State != Disabled && s.cfg.MayProbe(m.address.Addr()) {
+			if s.adminOf(m.id).State != Disabled && s.cfg.MayProbe(m.address.Addr()) {
 				wanted[m.probe()] = true
 			}
 		}
@@ -209,7 +210,7 @@ func (s *State) forget() {
 	}
 	for id := range s.adopted {
 		// Before OVSDB has been read, the members that it declares are missing.
-		if o, set := s.admin[id]; set && o.State != Enabled || !present[id] && s.numbered {
+		if s.adminOf(id).State != Enabled || !present[id] && s.numbered {
 			delete(s.adopted, id)
 		}
 	}
@@ -261,29 +262,13 @@ func (s *State) SetDeclared(declared []Declared, now time.Time) {
 	s.outdate()
 }
 
-// SetAdmin replaces all operators' overrides by those stored in OVSDB.
-func (s *State) SetAdmin(overrides map[MemberID]Override, now time.Time) {
-	s.now = now
-	s.admin = cloneMap(overrides)
-	s.forget()
-	s.outdate()
-}
-
-// SetOverride sets one member's override; Enabled removes it.
-func (s *State) SetOverride(id MemberID, o Override) {
-	s.now = o.At
-	if o.State == Enabled {
-		delete(s.admin, id)
-	} else {
-		s.admin[id] = o
-	}
-	s.forget()
-	s.outdate()
-}
-
-// SetVerdict records what the probes found.
+// SetVerdict records what the probes found. While health stays the same, so
+// does since when.
 func (s *State) SetVerdict(id ProbeID, v Verdict, now time.Time) {
 	s.now = now
+	if was, known := s.verdicts[id]; known && was.Health == v.Health {
+		v.Since = was.Since
+	}
 	s.verdicts[id] = v
 	key := id.Address.String()
 	for i := range s.cfg.Pools {
@@ -403,8 +388,14 @@ func (s *State) Adopt(found []Adopted, now time.Time) {
 	s.AdoptTables(found)
 }
 
-// Tick lets time pass: a pool that has waited until the deadline stops waiting.
-func (s *State) Tick(now time.Time) { s.now = now }
+// Tick lets time pass: a pool that has waited until the deadline stops waiting,
+// and drains come to their ends.
+func (s *State) Tick(now time.Time) {
+	s.now = now
+	if !s.drainEnd.IsZero() && !now.Before(s.drainEnd) {
+		s.overridden()
+	}
+}
 
 // Waiting returns the time at which pools stop waiting for first verdicts, and
 // whether any pool still waits.

@@ -140,7 +140,7 @@ func TestWhoOwnsSlots(t *testing.T) {
 		}, "be1 no verdict yet; be2 owns; be3 owns"},
 		{"stored overrides replace all", func(s *State) {
 			s.SetOverride(inWeb(be1), Override{State: Draining})
-			s.SetAdmin(map[MemberID]Override{inWeb(be3): {State: Draining}}, start)
+			s.SetOverrides(map[MemberID]Override{inWeb(be3): {State: Draining}}, start)
 		}, "be1 owns; be2 owns; be3 draining"},
 		{"an override of nobody", func(s *State) { s.SetOverride(MemberID{"web", "10.9.9.9:9"}, Override{State: Draining}) },
 			"be1 owns; be2 owns; be3 owns"},
@@ -297,7 +297,7 @@ func TestUnchangedFactsGiveTheSameSnapshot(t *testing.T) {
 	s.Tick(after(time.Hour))
 	judge(s, Up, byTCP(be1))
 	s.SetPorts([]Port{{Number: 2, Name: "p2", Live: true}, {Number: 1, Name: "p1", Live: true}}, after(time.Minute))
-	s.SetAdmin(nil, after(time.Minute))
+	s.SetOverrides(nil, after(time.Minute))
 	s.SetDeclared(nil, after(time.Minute))
 	s.SetConfig(parse(t, onePool), after(time.Minute))
 	s.SetNextHop(be1.Addr(), NextHop{MAC: mac(1), Port: 2, Source: "arp"}, after(time.Minute))

@@ -44,7 +44,7 @@ func New(now time.Time) *Backend {
 	for i := range 4 {
 		pool.Members = append(pool.Members, api.Member{
 			Name: fmt.Sprintf("be%d", i+1), Address: fmt.Sprintf("10.30.0.1%d:8080", i+1), Number: uint16(i + 1),
-			State: "up", Active: true, Since: since, Admin: "enabled", Health: "up", Check: up, Weight: 1,
+			State: "up", Active: true, Since: since, Admin: "enabled", Health: "up", Check: up, Configured: 1, Weight: 1, Percent: 100,
 			MAC: fmt.Sprintf("02:00:00:00:02:1%d", i+1), Port: "p2",
 		})
 	}
@@ -231,16 +231,15 @@ func (b *Backend) Metrics() *api.Metrics { return &api.Metrics{Status: b.Status(
 // Plan implements [api.Backend]. What is not drain, enable or disable moves what
 // draining be1 would.
 func (b *Backend) Plan(ctx context.Context, req api.PlanRequest) (*api.Change, error) {
-	admin := map[string]string{"drain": "draining", "enable": "enabled", "disable": "disabled"}[req.Operation]
-	member := req.Member
-	if admin == "" {
-		admin, member = "draining", "be1"
+	operation, member := req.Operation, req.Member
+	if !slices.Contains([]string{"drain", "enable", "disable"}, operation) {
+		operation, member = "drain", "be1"
 	}
-	change, err := b.Change(ctx, admin, api.ChangeRequest{Member: member, DryRun: true})
+	change, err := b.Change(ctx, operation, api.ChangeRequest{Member: member, DryRun: true})
 	if err != nil {
 		return nil, err
 	}
-	if admin == "draining" && member != req.Member || req.Operation == "weight" || req.Operation == "add" {
+	if operation == "drain" && member != req.Member || req.Operation == "weight" || req.Operation == "add" {
 		change.Text = strings.TrimSpace(fmt.Sprintf("%s %s %s %d %s", req.Operation, req.Member, req.Address, req.Weight, req.Layout))
 	}
 	if req.Compare {
@@ -278,36 +277,33 @@ func (b *Backend) Rebase(ctx context.Context, req api.RebaseRequest) (*api.Chang
 const connections = "none that is open moves: they are tracked, and only new ones go by the new table"
 
 // Change implements [api.Backend].
-func (b *Backend) Change(_ context.Context, admin string, req api.ChangeRequest) (*api.Change, error) {
+func (b *Backend) Change(_ context.Context, operation string, req api.ChangeRequest) (*api.Change, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	pool := &b.status.Pools[0]
-	i := slices.IndexFunc(pool.Members, func(m api.Member) bool {
-		return req.Member == m.Name || req.Member == pool.Name+"/"+m.Name || req.Member == m.Address
-	})
-	if i < 0 {
-		return nil, &api.RequestError{Status: http.StatusNotFound, Message: fmt.Sprintf("there is no member %q: it is one of be1, be2, be3, be4", req.Member)}
-	}
 	next := *pool
 	next.Members = slices.Clone(pool.Members)
-	m := &next.Members[i]
-	m.Admin, m.AdminWho, m.AdminWhy, m.Since = admin, req.Who, req.Why, b.now
-	m.State, m.Active, m.Reason = admin, false, admin
-	if req.Who != "" {
-		m.Reason += " by " + req.Who
+	changed, reason := 0, ""
+	for i := range next.Members {
+		m := &next.Members[i]
+		if req.Member == m.Name || req.Member == pool.Name+"/"+m.Name || req.Member == m.Address || req.Member == "" && req.Pool == pool.Name {
+			b.override(m, operation, req)
+			changed, reason = changed+1, m.Reason
+		}
 	}
-	if req.Why != "" {
-		m.Reason += ": " + req.Why
-	}
-	if admin == "enabled" {
-		m.State, m.Active, m.Reason = m.Health, m.Health == "up", ""
+	if changed == 0 {
+		return nil, &api.RequestError{Status: http.StatusNotFound, Message: fmt.Sprintf("there is no member %q: it is one of be1, be2, be3, be4", req.Member)}
 	}
 	b.share(&next)
+	name := strings.TrimPrefix(req.Member, pool.Name+"/")
 	if next.Active == 0 && !req.Force && !req.DryRun {
-		return nil, &api.RequestError{Status: http.StatusConflict, Message: fmt.Sprintf("%s is the last active member of pool %s: its clients would be refused; --force does it all the same", m.Name, pool.Name)}
+		return nil, &api.RequestError{Status: http.StatusConflict, Message: fmt.Sprintf("%s is the last active member of pool %s: its clients would be refused; --force does it all the same", name, pool.Name)}
 	}
 	change := compare(pool, &next)
-	change.Member, change.Text = m.Name, fmt.Sprintf("%s/%s is %s", pool.Name, m.Name, admin)
+	change.Member, change.Text = name, fmt.Sprintf("%s/%s is %s", pool.Name, name, words[operation]+req.Weight)
+	if req.Member == "" {
+		change.Text = fmt.Sprintf("all %d members of pool %s are %s", changed, pool.Name, words[operation]+req.Weight)
+	}
 	change.Revision = b.status.Revision
 	if req.DryRun {
 		return change, nil
@@ -316,8 +312,60 @@ func (b *Backend) Change(_ context.Context, admin string, req api.ChangeRequest)
 	change.Revision = b.status.Revision
 	change.Confirmed = req.WaitSeconds > 0 && !b.stuck
 	*pool = next
-	b.record(pool.Name, m.Name, m.Reason, b.now)
+	b.record(pool.Name, name, reason, b.now)
 	return change, nil
+}
+
+var words = map[string]string{"drain": "draining", "enable": "enabled", "disable": "disabled", "weight": "of weight "}
+
+// override changes a member as an operation does.
+func (b *Backend) override(m *api.Member, operation string, req api.ChangeRequest) {
+	if operation == "weight" {
+		m.WeightBy = &api.WeightOverride{To: req.Weight, Who: req.Who, Why: req.Why, At: b.now}
+		return
+	}
+	admin := words[operation]
+	m.Admin, m.AdminWho, m.AdminWhy, m.Since = admin, req.Who, req.Why, b.now
+	m.State, m.Active, m.Reason = admin, false, admin
+	if req.DeadlineSeconds > 0 {
+		m.AdminUntil = b.now.Add(time.Duration(req.DeadlineSeconds * float64(time.Second)))
+	}
+	if req.Who != "" {
+		m.Reason += " by " + req.Who
+	}
+	if req.Why != "" {
+		m.Reason += ": " + req.Why
+	}
+	if admin == "enabled" {
+		m.State, m.Active, m.Reason, m.AdminUntil, m.WeightBy = m.Health, m.Health == "up", "", time.Time{}, nil
+	}
+}
+
+// Overrides implements [api.Backend]: those of the members, and one of a member
+// that is gone.
+func (b *Backend) Overrides(context.Context) (*api.Overrides, error) {
+	doc := &api.Overrides{}
+	for _, p := range b.Status().Pools {
+		for _, m := range p.Members {
+			if m.Admin != "enabled" || m.WeightBy != nil {
+				doc.Overrides = append(doc.Overrides, api.Override{
+					Pool: p.Name, Member: m.Name, Address: m.Address, State: m.Admin, Until: m.AdminUntil,
+					Who: m.AdminWho, Why: m.AdminWhy, At: m.Since, Weight: m.WeightBy,
+				})
+			}
+		}
+	}
+	gone := api.Override{Pool: "web", Address: "10.30.0.19:8080", State: "disabled", Who: "bob", At: b.now.Add(-72 * time.Hour)}
+	doc.Overrides = append(doc.Overrides, gone)
+	return doc, nil
+}
+
+// Clear implements [api.Backend].
+func (b *Backend) Clear(ctx context.Context, req api.ChangeRequest) (*api.Change, error) {
+	if req.Member == "10.30.0.19:8080" {
+		return &api.Change{Pool: "web", Member: req.Member, Text: "cleared", Connections: "none moves", Confirmed: true}, nil
+	}
+	return b.Change(ctx, "enable", req)
 }
 
 func compare(before, after *api.Pool) *api.Change {

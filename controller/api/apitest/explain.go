@@ -54,7 +54,7 @@ func (b *Backend) Explain(_ context.Context, member string) (*api.Explanation, e
 	}
 	doc := &api.Explanation{
 		Pool: p.Name, Member: *m, Results: history.Results,
-		Weight: api.WeightStory{Configured: m.Weight, Effective: m.Weight},
+		Weight: api.WeightStory{Configured: m.Weight, Effective: float64(m.Weight)},
 		Slots:  api.SlotsStory{Wanted: m.Slots, Installed: m.Slots, Known: true, InSync: true},
 		Facts: []api.Fact{
 			{Name: "admin", OK: true, Text: "enabled"},

@@ -151,7 +151,7 @@ over its unix socket, or change it.`,
 		a.checkCommand(), a.versionCommand(),
 		a.statusCommand(), a.slotsCommand(), a.planCommand(), a.flowsCommand(), a.traceCommand(), a.verifyCommand(), a.eventsCommand(),
 		a.historyCommand(), a.explainCommand(),
-		a.changeCommand(drain), a.changeCommand(enable), a.changeCommand(disable), a.rebaseCommand(), a.reapplyCommand(), a.reloadCommand(),
+		a.changeCommand(drain), a.changeCommand(enable), a.changeCommand(disable, "maint"), a.weightCommand(), a.overridesCommand(), a.rebaseCommand(), a.reapplyCommand(), a.reloadCommand(),
 		a.labCommand(),
 	)
 	return root

@@ -18,44 +18,81 @@ var (
 	drain = operation{"drain", "Take a member out gently: no new connections, the old ones finish",
 		`Gives the member's slots to the others, so that no new connection reaches it.
 Connections that are open go on until they end. The member stays drained until it
-is enabled, also when brlb restarts.`}
-	enable = operation{"enable", "Let a member own slots again, as soon as its probes pass",
-		`Ends a drain, or takes a disabled member up again. It owns slots as soon as its
-probes pass.`}
+is enabled, also when brlb restarts.
+
+With --deadline the member is disabled when that time has passed, also if brlb
+does not run then: nothing probes it any more. Connections that are still open are
+not cut by brlb; they end with the server.`}
+	enable = operation{"enable", "Let a member be what the configuration says, and own slots as soon as its probes pass",
+		`Takes back what drain, disable and weight have done. The member owns slots as
+soon as its probes pass.`}
 	disable = operation{"disable", "Take a member out and stop probing it",
 		`Does what drain does, and stops the member's probes. Use it for a member that is
 gone for long.`}
 )
 
-func (a *App) changeCommand(op operation) *cobra.Command {
+func (a *App) changeCommand(op operation, aliases ...string) *cobra.Command {
+	req := api.ChangeRequest{}
 	c := &cobra.Command{
 		Use:     op.name + " MEMBER",
-		GroupID: groupChange,
+		Aliases: aliases,
 		Short:   op.short,
 		Long: op.long + `
 
 MEMBER is a name (be1), a pool and a name (web/be1) or an address with its port
-(10.30.0.11:8080). The command returns when the switch has confirmed the change.`,
+(10.30.0.11:8080). --pool instead means every member that the pool has now. The
+command returns when the switch has confirmed the change.`,
 		Example: fmt.Sprintf(`  brlb %[1]s be1
   brlb %[1]s web/be1 --why "kernel upgrade"
+  brlb %[1]s --pool web --force
   brlb %[1]s 10.30.0.11:8080 --dry-run`, op.name),
-		Args:              cobra.ExactArgs(1),
+		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: a.completeMembers,
 	}
+	pool := c.Flags().String("pool", "", "all members of this pool")
+	c.RegisterFlagCompletionFunc("pool", a.completePools)
+	deadline := new(time.Duration)
+	if op.name == drain.name {
+		deadline = c.Flags().Duration("deadline", 0, "disable the member when this time has passed; 0 never does")
+	}
+	a.carriesOut(c, &req, func(ctx context.Context, client *api.Client) (*api.Change, error) {
+		return client.Change(ctx, op.name, req)
+	})
+	carryOut := c.RunE
+	c.RunE = func(c *cobra.Command, args []string) error {
+		req.Pool, req.DeadlineSeconds = *pool, deadline.Seconds()
+		switch {
+		case len(args) == 0 && *pool == "":
+			return usageErrorf("name a MEMBER, or a pool with --pool")
+		case len(args) == 1 && *pool != "":
+			return usageErrorf("name a MEMBER or a pool, not both: web/be1 is a member of a pool")
+		case *deadline < 0:
+			return usageErrorf("--deadline is %v: it must not be negative", *deadline)
+		case len(args) == 1:
+			req.Member = args[0]
+		}
+		return carryOut(c, args)
+	}
+	return c
+}
+
+// carriesOut makes c a command that changes something, with the flags of all of
+// them.
+func (a *App) carriesOut(c *cobra.Command, req *api.ChangeRequest, call func(context.Context, *api.Client) (*api.Change, error)) {
+	c.GroupID = groupChange
 	f := formatFlag(c, false)
-	req := api.ChangeRequest{}
 	wait := waitFlag(c)
 	c.Flags().BoolVar(&req.DryRun, "dry-run", false, "only say what would move")
 	c.Flags().StringVar(&req.Why, "why", "", "the reason, for those who look at the status later")
 	c.Flags().BoolVar(&req.Force, "force", false, "do it even if the pool is left without an active member")
-	c.RunE = func(c *cobra.Command, args []string) error {
+	c.RunE = func(c *cobra.Command, _ []string) error {
 		if err := checkWait(*wait); err != nil {
 			return err
 		}
-		req.Member, req.Who, req.WaitSeconds = args[0], a.who(), wait.Seconds()
+		req.Who, req.WaitSeconds = a.who(), wait.Seconds()
 		var change *api.Change
 		err := a.ask(c.Context(), *wait, func(ctx context.Context, client *api.Client) (err error) {
-			change, err = client.Change(ctx, op.name, req)
+			change, err = call(ctx, client)
 			return err
 		})
 		if err != nil {
@@ -66,7 +103,6 @@ MEMBER is a name (be1), a pool and a name (web/be1) or an address with its port
 		}
 		return a.sayConfirmed(change, req.DryRun, *wait)
 	}
-	return c
 }
 
 // waitFlag adds --wait.

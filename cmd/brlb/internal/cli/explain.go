@@ -115,7 +115,7 @@ func drawExplanation(s *screen, e *api.Explanation, now time.Time) {
 	if e.Slots.Known {
 		installed = fmt.Sprint(e.Slots.Installed)
 	}
-	s.linef("weight %d configured, %d in force; slots %d wanted, %s on the switch", e.Weight.Configured, e.Weight.Effective, e.Slots.Wanted, installed)
+	s.linef("weight %d configured, %v in force; slots %d wanted, %s on the switch", e.Weight.Configured, e.Weight.Effective, e.Slots.Wanted, installed)
 	if len(e.Remedies) > 0 {
 		s.linef("what would bring it back: %s", strings.Join(e.Remedies, "; and "))
 	}

@@ -163,7 +163,7 @@ func membersTable(pool *api.Pool, now time.Time, wide bool) *table {
 		}
 		row := []cell{
 			text(m.Name), text(m.Address), coloured(stateColour(m), m.State), text(ago(m.Since, now)), text(checkText(&m.Check)),
-			text(fmt.Sprint(m.Weight)), text(slots), text(percent(m.Share)),
+			text(weightText(m)), text(slots), text(percent(m.Share)),
 		}
 		if wide {
 			row = append(row, text(fmt.Sprint(m.Number)), text(m.Health), text(orDash(m.Port)), text(orDash(m.MAC)), text(orDash(m.Via)))
@@ -171,6 +171,14 @@ func membersTable(pool *api.Pool, now time.Time, wide bool) *table {
 		t.row(row...)
 	}
 	return t
+}
+
+// weightText is the weight in force, and how much of it counts.
+func weightText(m *api.Member) string {
+	if m.Percent == 100 {
+		return fmt.Sprint(m.Weight)
+	}
+	return fmt.Sprintf("%d×%d%%", m.Weight, m.Percent)
 }
 
 func stateColour(m *api.Member) colour {
