@@ -273,3 +273,50 @@ func TestLiveWrongPeers(t *testing.T) {
 		t.Errorf("a bridge without OpenFlow 1.4: %v", err)
 	}
 }
+
+// stopAtCommit is a connection whose switch is stopped just before a COMMIT
+// reaches it.
+type stopAtCommit struct {
+	net.Conn
+	ovs *oftest.OVS
+}
+
+func (c *stopAtCommit) Write(b []byte) (int, error) {
+	for rest := b; len(rest) > 0; {
+		h, err := openflow.ParseHeader(rest)
+		if err != nil {
+			return 0, err
+		}
+		_, m, err := openflow.Parse(rest[:h.Length])
+		if err != nil {
+			return 0, err
+		}
+		if control, ok := m.(*openflow.BundleControl); ok && control.Kind == openflow.BundleCommitRequest {
+			c.ovs.Signal(syscall.SIGSTOP)
+		}
+		rest = rest[h.Length:]
+	}
+	return c.Conn.Write(b)
+}
+
+// A switch that is stopped between COMMIT and its reply has the bundle or not:
+// nobody can know before it goes on, and then it has all of it or nothing.
+func TestLiveStoppedAtCommit(t *testing.T) {
+	ovs := oftest.StartOVS(t, 1)
+	s, err := session.Open(context.Background(), &stopAtCommit{ovs.Dial(), ovs}, session.Options{Idle: 200 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	r := s.Bundle(context.Background(), slots(10))
+	ovs.Signal(syscall.SIGCONT)
+	if r.Outcome != session.Unknown || !errors.Is(r.Err, session.ErrSilent) {
+		t.Errorf("%v: %v", r.Outcome, r.Err)
+	}
+	s = open(t, ovs, session.Options{})
+	if flows, err := s.Flows(context.Background(), openflow.FlowStatsRequest(openflow.AllFlows())); err != nil || len(flows) != 0 && len(flows) != 10 {
+		t.Errorf("%d flows, %v", len(flows), err)
+	} else {
+		t.Logf("the switch has %d flows", len(flows))
+	}
+}
