@@ -31,11 +31,21 @@ install:
 	.ci/install test
 
 .PHONY: test
-test: install test-unit test-integration ## runs every test
+test: install test-unit test-fuzz test-integration ## runs every test
 
 .PHONY: test-unit
 test-unit: ## runs unit tests and fuzz seeds, with the race detector
 	go test -race -shuffle=on $(UNIT)
+
+# What fuzzing finds is kept under testdata/fuzz of the package, as a seed.
+.PHONY: test-fuzz
+test-fuzz: ## runs every fuzz target for three seconds
+	@for file in $$(grep -rl --include='*_test.go' '^func Fuzz' . | sort); do \
+		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' $$file); do \
+			echo "fuzzing $$file $$target"; \
+			go test -run='^$$' -fuzz="^$$target\$$" -fuzztime=3s -fuzzminimizetime=10x $$(dirname $$file) || exit 1; \
+		done; \
+	done
 
 # One package after the other: each has an Open vSwitch of its own, and their
 # loads would disturb each other.
