@@ -87,7 +87,7 @@ type PushPBB uint16
 type PopPBB struct{}
 
 // SetField sets a whole field. OpenFlow 1.4 has no mask here: use RegLoad for
-// some bits of a field. Tunnel options of more than 32 octets are a RawAction.
+// some bits of a field, and SetTunnelOption for more than 32 octets.
 type SetField struct{ OXM OXM }
 
 // RawAction is an action that this package does not know: its type and all
@@ -276,9 +276,13 @@ func parseAction(d *decoder) Action {
 		d.skip(4)
 	case actionSetField:
 		var o OXM
-		known = len(parseOXM(d, &o)) == 0
-		a = SetField{OXM: o}
+		more := parseOXM(d, &o)
 		d.skipPad()
+		if len(more) == 0 {
+			a = SetField{OXM: o}
+		} else {
+			a, known = setTunnelOption(o, more, false)
+		}
 	case actionExperimenter:
 		a, known = parseExperimenterAction(d)
 	default:

@@ -256,6 +256,12 @@ func (p *actionParser) setField(value, name string) error {
 	if f == InPort && name == "in_port" {
 		f = InPortNXM
 	}
+	if f.info().format == formatBytes {
+		if parts, err := parseBytesMatch(f, value); err == nil && len(parts) > 1 {
+			p.add(SetTunnelOption(parts))
+			return nil
+		}
+	}
 	o, err := parseOXMText(f, value)
 	if err != nil || !o.masked {
 		p.set(o)

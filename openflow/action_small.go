@@ -6,6 +6,11 @@ package openflow
 // fields that RegLoad cannot name. Text has it as "set_field" with a mask.
 type RegLoad2 struct{ OXM OXM }
 
+// SetTunnelOption sets a tunnel option (TunnelMetadata) of more than 32 octets,
+// for which SetField and RegLoad2 have no room. It is one field, made with
+// Field.Bytes, or with Field.MaskedBytes to set only the bits in the mask.
+type SetTunnelOption Match
+
 // SetTunnel sets the tunnel id to a number of 32 bits. Open vSwitch returns it
 // as a SetField of TunnelID.
 type SetTunnel uint32
@@ -73,6 +78,34 @@ func (a RegLoad2) appendAction(b []byte) ([]byte, error) {
 		return b, err
 	}
 	return patchLen(pad8(b, start), start, "set_field")
+}
+
+func (a SetTunnelOption) appendAction(b []byte) ([]byte, error) {
+	m := Match(a)
+	if len(m) == 0 || m[0].Field.info().format != formatBytes || m.parts(0) != len(m) {
+		return b, encodeErrorf("a tunnel option is to be set, but this is no value of one: %v", m)
+	}
+	start := len(b)
+	if m[0].masked {
+		b = nxStart(b, 0, nxRegLoad2)
+	} else {
+		b = append(b, 0, actionSetField, 0, 0)
+	}
+	b, err := appendRawOXM(b, m)
+	if err != nil {
+		return b, err
+	}
+	return patchLen(pad8(b, start), start, "set_field")
+}
+
+// setTunnelOption is the action that sets o with the octets that it has no room
+// for; false if that is no tunnel option, or not by the code for it, which
+// depends on whether it has a mask.
+func setTunnelOption(o OXM, more []byte, masked bool) (Action, bool) {
+	if o.Field.info().format != formatBytes || o.masked != masked {
+		return nil, false
+	}
+	return SetTunnelOption(appendMore(Match{o}, more)), true
 }
 
 func (a SetTunnel) appendAction(b []byte) ([]byte, error) {
@@ -173,7 +206,10 @@ func parseSmallAction(d *decoder, subtype uint16) (Action, bool) {
 		var o OXM
 		more := parseOXM(d, &o)
 		d.skipPad()
-		return RegLoad2{OXM: o}, len(more) == 0
+		if len(more) > 0 {
+			return setTunnelOption(o, more, true)
+		}
+		return RegLoad2{OXM: o}, true
 	case nxSetTunnel:
 		d.skip(2)
 		return SetTunnel(d.u32()), true

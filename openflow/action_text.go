@@ -33,6 +33,11 @@ func (PopPBB) String() string       { return "pop_pbb" }
 func (a SetField) String() string { return setFieldText(a.OXM) }
 func (a RegLoad2) String() string { return setFieldText(a.OXM) }
 
+func (a SetTunnelOption) String() string {
+	name, value, _ := strings.Cut(Match(a).String(), "=")
+	return "set_field:" + value + "->" + name
+}
+
 func setFieldText(o OXM) string {
 	var s strings.Builder
 	s.WriteString("set_field:")

@@ -120,7 +120,7 @@ func genAddr(t *rapid.T) netip.Addr {
 
 // genLeafAction draws actions that hold no actions.
 var genLeafAction = rapid.Custom(func(t *rapid.T) Action {
-	switch rapid.IntRange(0, 42).Draw(t, "action") {
+	switch rapid.IntRange(0, 43).Draw(t, "action") {
 	case 0:
 		return Output{Port: genPort(t), MaxLen: u16(t)}
 	case 1:
@@ -210,6 +210,12 @@ var genLeafAction = rapid.Custom(func(t *rapid.T) Action {
 	case 41:
 		return LinkBundle{Fields: HashFields(u16(t) % 7), Basis: u16(t), Algorithm: BundleAlgorithm(u16(t) % 2),
 			Members: genList(rapid.Custom(genPort), 5).Draw(t, "members"), Dst: genSubfield(t)}
+	case 42:
+		f := TunnelMetadata(rapid.IntRange(0, 63).Draw(t, "option"))
+		if v := genBytes(17, 62).Draw(t, "value"); rapid.Bool().Draw(t, "masked") {
+			return SetTunnelOption(f.MaskedBytes(v, genBytes(len(v), len(v)).Draw(t, "mask")))
+		}
+		return SetTunnelOption(f.Bytes(genBytes(33, 124).Draw(t, "value")))
 	}
 	n := 4 + 8*rapid.IntRange(0, 3).Draw(t, "length")
 	return RawAction{Type: 0x7000 + u16(t)%16, Data: genBytes(n, n).Draw(t, "data")}

@@ -214,7 +214,7 @@ func fieldAllowed(f Field, proto string) bool {
 func genValidAction(depth int) *rapid.Generator[Action] {
 	leaf := genLeafAction.Filter(func(a Action) bool {
 		switch a := a.(type) {
-		case RawAction, CopyTTLIn, CopyTTLOut, PushPBB, PopPBB, DeleteField, Encap, Controller2, SetField, RegLoad2,
+		case RawAction, CopyTTLIn, CopyTTLOut, PushPBB, PopPBB, DeleteField, Encap, Controller2, SetField, RegLoad2, SetTunnelOption,
 			WriteMetadataAction, Conjunction, Group, SetTunnel, SetTunnel64:
 			return false
 		case LinkBundle:
