@@ -77,7 +77,7 @@ func (c *consequence) carryOut(req api.PlanRequest, now time.Time) error {
 		}
 		return c.override(req.Member, req.Pool, d, text)
 	case "weight":
-		return c.weight(req.Member, req.Weight)
+		return c.weight(req.Member, req.Weight, now)
 	case "remove":
 		return c.remove(req.Member)
 	case "add":
@@ -100,11 +100,16 @@ func (c *consequence) find(what string) error {
 	return nil
 }
 
-func (c *consequence) weight(member string, weight uint32) error {
+// weight does what the operation weight does to one member.
+func (c *consequence) weight(member string, weight uint32, now time.Time) error {
 	if err := c.find(member); err != nil {
 		return err
 	}
-	c.state.SetWeight(c.member.ID, weight)
+	d, _, err := decide("weight", api.ChangeRequest{Weight: fmt.Sprint(weight)}, now)
+	if err != nil {
+		return err
+	}
+	c.state.SetOverride(c.member.ID, d(c.member.Admin))
 	c.text = fmt.Sprintf("the weight of %s is %d instead of %d", c.name, weight, c.member.Weight)
 	return nil
 }

@@ -206,7 +206,7 @@ func TestCopiesBuildTheirOwn(t *testing.T) {
 	p := web(s)
 	c := s.Clone()
 	c.EditPool("web", func(p *config.Pool) { p.Layout = "v1" })
-	c.SetWeight(MemberID{Pool: "web", Key: "10.30.0.11:80"}, 9)
+	c.SetOverride(inWeb(be1), Override{Weighting: Weighting{To: "9"}})
 	c.RemoveMember(MemberID{Pool: "web", Key: "10.30.0.12:80"})
 	c.AddMember("web", config.Member{Name: "be9", Address: be9, Weight: 2})
 	copied := web(c)

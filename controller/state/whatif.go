@@ -22,24 +22,6 @@ func (s *State) EditPool(name string, edit func(*config.Pool)) {
 	s.SetConfig(&cfg, s.now)
 }
 
-// SetWeight gives a member another weight, whoever declares it.
-func (s *State) SetWeight(id MemberID, weight uint32) {
-	s.EditPool(id.Pool, func(p *config.Pool) {
-		for i := range p.Members {
-			if p.Members[i].Key() == id.Key {
-				p.Members[i].Weight = weight
-			}
-		}
-	})
-	declared := slices.Clone(s.declared)
-	for i := range declared {
-		if d := &declared[i]; d.Pool == id.Pool && d.Address.String() == id.Key {
-			d.Weight = weight
-		}
-	}
-	s.SetDeclared(declared, s.now)
-}
-
 // RemoveMember removes a member, whoever declares it.
 func (s *State) RemoveMember(id MemberID) {
 	s.EditPool(id.Pool, func(p *config.Pool) {
