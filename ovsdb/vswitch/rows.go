@@ -281,7 +281,7 @@ type Manager struct {
 	Target          string
 	InactivityProbe *time.Duration // nil: the default, 5 s; 0: none
 	MaxBackoff      *time.Duration // nil: the default, 8 s
-	IsConnected     bool
+	IsConnected     bool           // false also while unknown, as after a restart of ovsdb-server
 	Status          map[string]string
 	ExternalIDs     map[string]string
 }
