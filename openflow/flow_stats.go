@@ -155,14 +155,17 @@ func parseFlowStats(d *decoder, f *FlowStats, slabs *flowSlabs) {
 }
 
 // parseFlowCounters reads what a flow has before its match, after its length.
+// It is read for every flow, so it is taken in one piece.
 func parseFlowCounters(d *decoder, f *FlowStats) {
-	f.Table = d.u8()
-	d.skip(1)
-	f.DurationSec, f.DurationNSec = d.u32(), d.u32()
-	f.Priority, f.IdleTimeout, f.HardTimeout = d.u16(), d.u16(), d.u16()
-	f.Flags, f.Importance = FlowModFlags(d.u16()), d.u16()
-	d.skip(2)
-	f.Cookie, f.PacketCount, f.ByteCount = d.u64(), d.u64(), d.u64()
+	b := d.take(flowStatsMinLen - 8 - 2) // less an empty match and the length
+	if b == nil {
+		return
+	}
+	f.Table = b[0]
+	f.DurationSec, f.DurationNSec = binary.BigEndian.Uint32(b[2:]), binary.BigEndian.Uint32(b[6:])
+	f.Priority, f.IdleTimeout, f.HardTimeout = binary.BigEndian.Uint16(b[10:]), binary.BigEndian.Uint16(b[12:]), binary.BigEndian.Uint16(b[14:])
+	f.Flags, f.Importance = FlowModFlags(binary.BigEndian.Uint16(b[16:])), binary.BigEndian.Uint16(b[18:])
+	f.Cookie, f.PacketCount, f.ByteCount = binary.BigEndian.Uint64(b[22:]), binary.BigEndian.Uint64(b[30:]), binary.BigEndian.Uint64(b[38:])
 }
 
 func (r AggregateReply) appendReply(b []byte) ([]byte, error) {
