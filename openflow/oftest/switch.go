@@ -300,13 +300,6 @@ func (sw *Switch) FlowMods() int {
 	return sw.flowMods
 }
 
-// Connections returns how many connections are open.
-func (sw *Switch) Connections() int {
-	sw.mu.Lock()
-	defer sw.mu.Unlock()
-	return len(sw.conns)
-}
-
 // sortedPortsLocked returns the ports in the order of their numbers.
 func (sw *Switch) sortedPortsLocked() []openflow.Port {
 	ports := make([]openflow.Port, 0, len(sw.ports))

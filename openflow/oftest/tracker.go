@@ -26,12 +26,6 @@ type Tracker interface {
 	Track(p *Packet, a openflow.CT, zone uint16) error
 }
 
-// TrackerFunc is a function as a Tracker.
-type TrackerFunc func(p *Packet, a openflow.CT, zone uint16) error
-
-// Track calls f.
-func (f TrackerFunc) Track(p *Packet, a openflow.CT, zone uint16) error { return f(p, a, zone) }
-
 // SetTracker gives the switch a connection tracker. Without one it cannot execute
 // ct.
 func (sw *Switch) SetTracker(t Tracker) {
