@@ -35,7 +35,7 @@ test: install test-unit test-fuzz test-integration ## runs every test
 
 .PHONY: test-unit
 test-unit: ## runs unit tests and fuzz seeds, with the race detector
-	go test -race -shuffle=on $(UNIT)
+	BRLB_LAB_REQUIRED=1 go test -race -shuffle=on $(AS_ROOT) $(UNIT)
 
 # What fuzzing finds is kept under testdata/fuzz of the package, as a seed.
 .PHONY: test-fuzz

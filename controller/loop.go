@@ -370,6 +370,7 @@ func (l *loop) setProbes() {
 		return
 	}
 	l.targets, l.probing, l.probeProblem = targets, now, ""
+	l.probes.keep(list)
 }
 
 // probing is what is probed, and the configuration that says how.

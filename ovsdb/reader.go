@@ -293,7 +293,7 @@ func (r *reader) atom(k Kind) error {
 	if err != nil {
 		return err
 	}
-	a := Atom{kind: k}
+	var a Atom
 	switch kind := raw.Kind(); {
 	case k == StringKind && kind == '"':
 		text, err := r.unquote(raw)

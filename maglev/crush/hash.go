@@ -26,7 +26,7 @@ func mix(a, b, c uint32) (uint32, uint32, uint32) {
 // Hash1 is crush_hash32.
 func Hash1(a uint32) uint32 {
 	h, b, x, y := hashSeed^a, a, uint32(padX), uint32(padY)
-	_, x, h = mix(b, x, h)
+	_, _, h = mix(b, x, h)
 	_, _, h = mix(y, a, h)
 	return h
 }
