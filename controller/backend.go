@@ -82,7 +82,7 @@ func lockWord(v *view) string {
 func (l *loop) poolDocument(v *view, p *state.Pool) api.Pool {
 	doc := api.Pool{
 		Name: p.Name, ID: p.ID, Mode: p.Mode, Layout: p.Layout, Version: p.Version, Slots: p.Slots, Digest: p.Digest,
-		Anchor: l.anchorDocument(p), Active: p.Active, Waiting: !p.Settled, Problem: p.Problem,
+		Anchor: l.anchorDocument(p), Active: p.Active, Waiting: !p.Settled, Problem: p.Problem, Emergency: string(p.Emergency), Alarm: p.Alarm,
 	}
 	for i := range p.Members {
 		doc.Members = append(doc.Members, l.memberDocument(v, p, &p.Members[i]))
@@ -98,7 +98,7 @@ func (l *loop) memberDocument(v *view, p *state.Pool, m *state.Member) api.Membe
 		Name: m.Name, Address: m.ID.Key, Number: m.Number, Active: m.Active, Reason: m.Reason,
 		State: string(m.Health.Health), Since: m.Health.Since,
 		Admin: string(m.Admin.State), AdminWho: m.Admin.Who, AdminWhy: m.Admin.Why,
-		Health: string(m.Health.Health), Configured: m.Configured, Weight: m.Weight, Percent: m.Percent, Slots: m.Slots, Share: float64(m.Slots) / float64(p.Slots),
+		Health: string(m.Health.Health), Configured: m.Configured, Weight: m.Weight, Percent: m.Percent, Ramp: m.Ramp, Despite: m.Despite, Slots: m.Slots, Share: float64(m.Slots) / float64(p.Slots),
 		Check: api.Check{Name: m.Check},
 	}
 	if m.Admin.State == state.Draining {

@@ -190,6 +190,13 @@ func (s *story) check() {
 			s.wouldHelp("%s: one pass; it is probed every %v", at, s.gap())
 		}
 	}
+	if m.Health.Health == state.Up && strings.HasPrefix(m.Reason, "held down") {
+		s.say("hold-down", false, "%s", m.Reason)
+		s.wouldHelp("time: it is %s", m.Reason)
+	}
+	if m.Despite != "" {
+		s.say("emergency", true, "it owns slots despite this: %s", m.Despite)
+	}
 	if leave := m.Health.Says.Leave; leave != "" {
 		s.say("agent", false, "the member itself says %s", leave)
 		s.wouldHelp("its agent saying ready")
@@ -258,6 +265,9 @@ func (s *story) weight() {
 	if says := m.Health.Says; says.HasWeight {
 		text += fmt.Sprintf("; its agent says %d%%", says.Percent)
 	}
+	if m.Ramp > 0 {
+		text += fmt.Sprintf("; slow start gives %d%%", m.Ramp)
+	}
 	owns := m.Weight*m.Percent > 0
 	if !owns {
 		text += "; with 0 it is probed, and owns no slots"
@@ -278,6 +288,8 @@ func (s *story) table() {
 	switch {
 	case !p.Settled:
 		s.say("pool", false, "waits for first verdicts; the switch keeps what it holds of it")
+	case p.Alarm != "":
+		s.say("pool", p.Emergency != state.Short, "%s", p.Alarm)
 	case p.Problem != "":
 		s.say("pool", false, "has no table: %s", p.Problem)
 	default:

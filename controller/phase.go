@@ -111,6 +111,8 @@ func (l *loop) degraded() []string {
 		switch {
 		case p.Problem != "":
 			say("pool %s: %s", p.Name, p.Problem)
+		case p.Alarm != "":
+			say("pool %s: %s", p.Name, p.Alarm)
 		case p.Settled && p.Table == nil:
 			say("pool %s: no member owns a slot; its traffic is dropped", p.Name)
 		}

@@ -55,18 +55,22 @@ type Service struct {
 
 // Pool is a set of members behind a slot table.
 type Pool struct {
-	Name    string   `json:"name"`
-	ID      uint16   `json:"id"`
-	Mode    string   `json:"mode"`
-	Layout  string   `json:"layout"`
-	Version string   `json:"layout_version"` // of the layout; part of the digest
-	Slots   int      `json:"slots"`
-	Digest  string   `json:"digest"`           // empty when no member owns a slot
-	Anchor  *Anchor  `json:"anchor,omitempty"` // of layout v2
-	Active  int      `json:"active"`
-	Waiting bool     `json:"waiting"` // for first verdicts; the switch keeps what it holds
-	Problem string   `json:"problem,omitempty"`
-	Members []Member `json:"members"` // sorted by name
+	Name    string  `json:"name"`
+	ID      uint16  `json:"id"`
+	Mode    string  `json:"mode"`
+	Layout  string  `json:"layout"`
+	Version string  `json:"layout_version"` // of the layout; part of the digest
+	Slots   int     `json:"slots"`
+	Digest  string  `json:"digest"`           // empty when no member owns a slot
+	Anchor  *Anchor `json:"anchor,omitempty"` // of layout v2
+	Active  int     `json:"active"`
+	Waiting bool    `json:"waiting"` // for first verdicts; the switch keeps what it holds
+	Problem string  `json:"problem,omitempty"`
+	// Emergency is the rule in force, if one is: panic, kept or short; Alarm is a
+	// sentence about it.
+	Emergency string   `json:"emergency,omitempty"`
+	Alarm     string   `json:"alarm,omitempty"`
+	Members   []Member `json:"members"` // sorted by name
 }
 
 // Anchor is the list of members from whose table layout v2 starts.
@@ -93,9 +97,10 @@ type Member struct {
 	Number   uint16    `json:"number"`
 	State    string    `json:"state"` // up, down, unknown, draining, disabled
 	Active   bool      `json:"active"`
-	Reason   string    `json:"reason,omitempty"` // why it owns no slots
-	Since    time.Time `json:"since,omitzero"`   // of the health verdict or the admin state
-	Admin    string    `json:"admin"`            // enabled, draining, disabled
+	Reason   string    `json:"reason,omitempty"`  // why it owns no slots
+	Despite  string    `json:"despite,omitempty"` // why it would own none, were there no emergency
+	Since    time.Time `json:"since,omitzero"`    // of the health verdict or the admin state
+	Admin    string    `json:"admin"`             // enabled, draining, disabled
 	AdminWho string    `json:"admin_who,omitempty"`
 	AdminWhy string    `json:"admin_why,omitempty"`
 	// AdminUntil is when a drain ends: from then on the member is disabled.
@@ -107,6 +112,7 @@ type Member struct {
 	Configured uint32          `json:"configured_weight"`
 	Weight     uint32          `json:"weight"`
 	Percent    uint32          `json:"percent"`
+	Ramp       uint32          `json:"slow_start_percent,omitzero"` // while slow start holds it back
 	WeightBy   *WeightOverride `json:"weight_override,omitempty"`
 	Slots      int             `json:"slots"`
 	Share      float64         `json:"share"` // of the pool's slots, 0..1

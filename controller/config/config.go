@@ -150,6 +150,17 @@ type Pool struct {
 	Mode string
 	// Check names an entry of Config.Checks.
 	Check string
+	// OnAllDown says what happens while fewer than MinActive members are active.
+	OnAllDown OnAllDown
+	// MinActive, 1..65535, is how many active members make a pool that works.
+	MinActive int
+	// PanicBelow, 0..100, is the percentage of members that may serve of which
+	// at least so many must be active; with fewer, probes are not believed.
+	PanicBelow int
+	// SlowStart is how long a member that has become active takes to get its
+	// whole weight; 0 gives it at once.
+	SlowStart time.Duration
+	HoldDown  HoldDown
 	// FromOVSDB permits further members, declared on OVSDB Interface rows.
 	FromOVSDB bool
 	// Members are sorted by name; empty only if FromOVSDB. Addresses are unique
@@ -157,6 +168,24 @@ type Pool struct {
 	// packets are dropped.
 	Members []Member
 }
+
+// OnAllDown says what becomes of a pool's traffic when no member is active.
+type OnAllDown string
+
+const (
+	OnAllDownDrop OnAllDown = "drop"
+	OnAllDownKeep OnAllDown = "keep" // the last active members go on getting it
+)
+
+// HoldDown keeps a member out that has gone down After times Within that time,
+// until it is that long ago. The zero value never does.
+type HoldDown struct {
+	After  int // 0, or 1..MaxFalls
+	Within time.Duration
+}
+
+// MaxFalls is the greatest HoldDown.After.
+const MaxFalls = 100
 
 // Member is an endpoint that serves clients.
 type Member struct {

@@ -79,6 +79,9 @@ func (d *document) checkPools(c *Config) {
 		if len(p.Members) > p.Slots {
 			d.fail(at.child("members"), "%d members share %d slots: each needs at least one, raise slots", len(p.Members), p.Slots)
 		}
+		if p.MinActive > len(p.Members) && len(p.Members) > 0 && !p.FromOVSDB {
+			d.fail(at.child("min_active"), "%d members are never active: the pool has %d", p.MinActive, len(p.Members))
+		}
 		d.checkMembers(at.child("members"), p.Members)
 		d.checkLayout(at, &p)
 	}

@@ -52,6 +52,10 @@ func write(c *Config) []string {
 	}
 	for _, p := range c.Pools {
 		pools += fmt.Sprintf("\n  %s:\n    id: %d\n    slots: %d\n    check: %s\n    from_ovsdb: %t\n    layout: %s", p.Name, p.ID, p.Slots, p.Check, p.FromOVSDB, p.Layout)
+		pools += fmt.Sprintf("\n    on_all_down: %s\n    panic_below: %d%%", p.OnAllDown, p.PanicBelow)
+		if p.HoldDown.After > 0 {
+			pools += fmt.Sprintf("\n    hold_down: {after: %d, within: %v}", p.HoldDown.After, p.HoldDown.Within)
+		}
 		if p.Layout == LayoutV2 {
 			pools += fmt.Sprintf("\n    balance_slack: %d", p.BalanceSlack)
 		}
@@ -142,8 +146,12 @@ func generate(t *rapid.T) *Config {
 		c.Checks = append(c.Checks, k)
 	}
 	for i, name := range names(t, "pools", 1) {
-		p := Pool{Name: name, ID: uint16(i + 1), Slots: 64 << rapid.IntRange(0, 10).Draw(t, "slots"), Layout: LayoutV2, Mode: ModeNAT}
+		p := Pool{Name: name, ID: uint16(i + 1), OnAllDown: OnAllDownDrop, MinActive: 1, Slots: 64 << rapid.IntRange(0, 10).Draw(t, "slots"), Layout: LayoutV2, Mode: ModeNAT}
 		p.Check = rapid.SampledFrom(c.Checks).Draw(t, "check").Name
+		if rapid.Bool().Draw(t, "rules") {
+			p.OnAllDown, p.PanicBelow = OnAllDownKeep, rapid.IntRange(0, 100).Draw(t, "panic below")
+			p.HoldDown = HoldDown{rapid.IntRange(1, MaxFalls).Draw(t, "after"), seconds.Draw(t, "within")}
+		}
 		p.FromOVSDB = rapid.Bool().Draw(t, "from ovsdb")
 		for j, name := range names(t, "members", 1) {
 			m := Member{Name: name, Weight: rapid.Uint32Range(0, 65535).Draw(t, "weight")}

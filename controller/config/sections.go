@@ -88,13 +88,16 @@ func (d *document) api(e entry) API {
 }
 
 func (d *document) pool(e entry) Pool {
-	f := d.mapping(e, "id", "slots", "layout", "anchor", "balance_slack", "pins", "mode", "check", "from_ovsdb", "members")
+	f := d.mapping(e, "id", "slots", "layout", "anchor", "balance_slack", "pins", "mode", "check", "on_all_down", "min_active", "panic_below",
+		"slow_start", "hold_down", "from_ovsdb", "members")
 	p := Pool{
-		Name:   e.name(),
-		Slots:  DefaultSlots,
-		Layout: LayoutV2,
-		Mode:   ModeNAT,
-		Check:  DefaultCheckName,
+		Name:      e.name(),
+		Slots:     DefaultSlots,
+		Layout:    LayoutV2,
+		Mode:      ModeNAT,
+		Check:     DefaultCheckName,
+		OnAllDown: OnAllDownDrop,
+		MinActive: 1,
 	}
 	if f == nil {
 		return p
@@ -114,6 +117,7 @@ func (d *document) pool(e entry) Pool {
 	known := choice(d, f["layout"], &p.Layout, maglev.Names()...)
 	choice(d, f["mode"], &p.Mode, ModeNAT)
 	d.word(f["check"], &p.Check)
+	d.policies(f, &p)
 	d.boolean(f["from_ovsdb"], &p.FromOVSDB)
 	for _, x := range d.named(f["members"]) {
 		p.Members = append(p.Members, d.member(x))

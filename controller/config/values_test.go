@@ -93,6 +93,20 @@ func TestValues(t *testing.T) {
 		{"probe_source: 127.0.0.1", "loopback"},
 		{"probe_device: br-lb", ""},
 		{"probe_device: eth0/1", "network interface"},
+		{rule("on_all_down: keep"), ""},
+		{rule("on_all_down: reject"), "knows drop and keep"},
+		{rule("min_active: 0"), "out of range"},
+		{rule("min_active: 2"), "the pool has 1"},
+		{rule("panic_below: 50%"), ""},
+		{rule("panic_below: 50"), "not a percentage"},
+		{rule("panic_below: 101%"), "not a percentage"},
+		{rule("slow_start: 30s"), ""},
+		{rule("slow_start: 500ms"), "0s, or 1s to 1h"},
+		{rule("slow_start: 30s, layout: chash"), "slow_start needs layout v2, v1, sticky or rendezvous"},
+		{rule("hold_down: {after: 3, within: 5m}"), ""},
+		{rule("hold_down: {after: 3}"), "has no within"},
+		{rule("hold_down: {after: 0, within: 5m}"), "out of range"},
+		{rule("hold_down: 3"), "is a single value"},
 		{"services: {s: {pool: p, address: 10.1.0.1, ports: 080}}", "leading zeros"},
 		{"services: {s: {pool: p, address: 10.1.0.1, ports: -80}}", "not a port"},
 		{"services: {s: {pool: p, address: 10.1.0.1, ports: [[80]]}}", "is a list"},
@@ -101,7 +115,11 @@ func TestValues(t *testing.T) {
 		{"services: {s: {pool: p, address: 010.1.0.1, ports: 80}}", "is not an address"},
 		{"services: {s: {pool: P, address: 10.1.0.1, ports: 80}}", "did you mean p?"},
 	} {
-		_, err := Parse("f", []byte(x.text+"\n"+pool))
+		text := x.text + "\n" + pool
+		if strings.HasPrefix(x.text, "pools:") {
+			text = x.text + "\n"
+		}
+		_, err := Parse("f", []byte(text))
 		switch {
 		case x.refusal == "" && err != nil:
 			t.Errorf("%s\n\tis good, but: %v", x.text, err)
@@ -111,6 +129,11 @@ func TestValues(t *testing.T) {
 			t.Errorf("%s\n\tone mistake, more errors: %v", x.text, err)
 		}
 	}
+}
+
+// rule is a pool of one member with a rule.
+func rule(text string) string {
+	return "pools: {p: {id: 1, members: {m: 10.30.0.11:80}, " + text + "}}"
 }
 
 func TestManyNamesInASuggestion(t *testing.T) {

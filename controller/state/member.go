@@ -85,8 +85,12 @@ type Member struct {
 	Active     bool
 	Adopted    bool   // owned slots when brlb connected or its check changed, and has no verdict since
 	Reason     string // why it is not active; empty when it is
+	Despite    string // why it would not be, were there no emergency
+	Ramp       uint32 // percent of its weight that slow start gives it; 0 when it has all
 	Slots      int
 	Declared   bool // comes from an OVSDB Interface row, not from the file
+
+	fit bool // nothing but its health may keep it from being active
 }
 
 // Key returns the member's canonical address:port.

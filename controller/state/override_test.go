@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"brlb/controller/config"
 	"brlb/maglev"
 )
 
@@ -65,7 +66,7 @@ pools:
 // give the same table then.
 func TestProportional(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		layout, err := maglev.ByName(rapid.SampledFrom(proportional[:]).Draw(t, "layout"))
+		layout, err := maglev.ByName(rapid.SampledFrom(config.Proportional()).Draw(t, "layout"))
 		if err != nil {
 			t.Fatal(err)
 		}

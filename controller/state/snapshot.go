@@ -63,6 +63,9 @@ type Pool struct {
 	// Table is the slot table, nil when no member is active.
 	Table  *maglev.Table
 	Digest string // of Table; "" without one
+	// Emergency is the rule in force, if one is, and Alarm a sentence about it.
+	Emergency Emergency
+	Alarm     string
 	// Problem says why there is no table although members are active.
 	Problem string
 }
@@ -72,7 +75,7 @@ type Pool struct {
 func (p *Pool) Equal(o *Pool) bool {
 	return p.Name == o.Name && p.ID == o.ID && p.Slots == o.Slots && p.Layout == o.Layout && p.Mode == o.Mode &&
 		p.Check == o.Check && p.Active == o.Active && p.Settled == o.Settled && p.Table == o.Table &&
-		p.Digest == o.Digest && p.Problem == o.Problem &&
+		p.Digest == o.Digest && p.Problem == o.Problem && p.Emergency == o.Emergency && p.Alarm == o.Alarm &&
 		p.Version == o.Version && p.Anchor == o.Anchor && p.BalanceSlack == o.BalanceSlack && slices.Equal(p.Pins, o.Pins) && sameMembers(p.Members, o.Members)
 }
 
@@ -202,9 +205,6 @@ func (s *State) poolSnapshot(c *config.Pool) Pool {
 	settled := true
 	for i := range kept.members {
 		member := s.memberSnapshot(&kept.members[i])
-		if member.Active {
-			p.Active++
-		}
 		if s.waitsFor(&member) {
 			settled = false
 		}
@@ -214,6 +214,7 @@ func (s *State) poolSnapshot(c *config.Pool) Pool {
 		kept.settled = true
 	}
 	p.Settled = kept.settled
+	s.applyPolicies(c, kept, &p)
 	p.Anchor = kept.chooseAnchor(c, &p, p.Active > 0)
 	kept.build(c, &p)
 	p.Version, p.Table, p.Digest, p.Problem = kept.version, kept.table, kept.digest, kept.problem
@@ -250,6 +251,12 @@ func (s *State) memberSnapshot(m *member) Member {
 	out.Next, out.HasNext = s.nextHop(m)
 	out.Reason = s.inactive(&out)
 	out.Active = out.Reason == ""
+	out.fit = out.Active
+	if !out.Active && out.Health.Health != Up {
+		well := out
+		well.Health.Health = Up
+		out.fit = s.inactive(&well) == ""
+	}
 	return out
 }
 
@@ -305,7 +312,14 @@ func Events(old, current *Snapshot, now time.Time) []Event {
 				events = append(events, Event{Time: now, Pool: p.Name, Member: m.Name, Text: "removed"})
 			}
 		}
-		if before.Active > 0 && p.Active == 0 {
+		if before.Alarm != p.Alarm {
+			text := p.Alarm
+			if text == "" {
+				text = "enough members are active again"
+			}
+			events = append(events, Event{Time: now, Pool: p.Name, Text: text})
+		}
+		if before.Active > 0 && p.Active == 0 && p.Alarm == "" {
 			events = append(events, Event{Time: now, Pool: p.Name, Text: "no member is active: traffic is dropped"})
 		}
 	}

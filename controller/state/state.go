@@ -22,6 +22,7 @@ type State struct {
 	hops     map[netip.Addr]NextHop // that OVSDB declares
 	admin    map[MemberID]Override
 	verdicts map[ProbeID]Verdict
+	falls    map[ProbeID][]time.Time // when members went down, oldest first
 	arp      map[netip.Addr]NextHop
 	ports    map[uint32]Port
 	portList []Port // sorted by number
@@ -41,11 +42,12 @@ type State struct {
 
 // pool is the part of a pool's state that outlives a snapshot.
 type pool struct {
-	members []member // sorted by key
-	settled bool
-	picture Pool    // in the last snapshot
-	current bool    // picture takes all facts into account
-	anchor  *Anchor // nil before the first table of layout v2
+	members  []member // sorted by key
+	settled  bool
+	policies         // what the pool's rules remember
+	picture  Pool    // in the last snapshot
+	current  bool    // picture takes all facts into account
+	anchor   *Anchor // nil before the first table of layout v2
 	// The slot table as last built, by whom, and what it was built from.
 	builder  maglev.Layout // of the layout of that name
 	layout   string
@@ -76,6 +78,7 @@ func New(cfg *config.Config, now time.Time) *State {
 	s := &State{
 		admin:    map[MemberID]Override{},
 		verdicts: map[ProbeID]Verdict{},
+		falls:    map[ProbeID][]time.Time{},
 		arp:      map[netip.Addr]NextHop{},
 		ports:    map[uint32]Port{},
 		numbers:  NewNumbers(),
@@ -94,6 +97,7 @@ func (s *State) Clone() *State {
 	c := *s
 	c.admin = cloneMap(s.admin)
 	c.verdicts = cloneMap(s.verdicts)
+	c.falls = cloneMap(s.falls)
 	c.arp = cloneMap(s.arp)
 	c.ports = cloneMap(s.ports)
 	c.adopted = cloneMap(s.adopted)
@@ -206,6 +210,7 @@ func (s *State) forget() {
 	for id := range s.verdicts {
 		if !wanted[id] {
 			delete(s.verdicts, id)
+			delete(s.falls, id)
 		}
 	}
 	for id := range s.adopted {
@@ -266,8 +271,11 @@ func (s *State) SetDeclared(declared []Declared, now time.Time) {
 // does since when.
 func (s *State) SetVerdict(id ProbeID, v Verdict, now time.Time) {
 	s.now = now
-	if was, known := s.verdicts[id]; known && was.Health == v.Health {
+	switch was, known := s.verdicts[id]; {
+	case known && was.Health == v.Health:
 		v.Since = was.Since
+	case known && was.Health == Up && v.Health == Down:
+		s.rememberFall(id, now)
 	}
 	s.verdicts[id] = v
 	key := id.Address.String()
@@ -389,11 +397,16 @@ func (s *State) Adopt(found []Adopted, now time.Time) {
 }
 
 // Tick lets time pass: a pool that has waited until the deadline stops waiting,
-// and drains come to their ends.
+// drains come to their ends, and so do slow starts and hold-downs.
 func (s *State) Tick(now time.Time) {
 	s.now = now
 	if !s.drainEnd.IsZero() && !now.Before(s.drainEnd) {
 		s.overridden()
+	}
+	for _, p := range s.pools {
+		if !p.wake.IsZero() && !now.Before(p.wake) {
+			p.current = false
+		}
 	}
 }
 

@@ -7,17 +7,13 @@ import (
 	"brlb/maglev"
 )
 
-// proportional are the layouts to which only the proportions of weights
-// matter. Others make so many points, or so much straw, of a weight.
-var proportional = [...]string{"v1", config.LayoutV2, config.LayoutSticky, "rendezvous"}
-
 // active lists the members that own slots, with their weights in force. A
 // layout has whole weights only, so where a member has a percentage of its own
 // all weights are counted in hundredths; or, where the layout takes weights
 // literally, percentages are rounded, and 1 is the least that remains.
 func (p *Pool) active() []maglev.Member {
 	hundredths := slices.ContainsFunc(p.Members, func(m Member) bool { return m.Active && m.Percent != 100 }) &&
-		slices.Contains(proportional[:], p.Layout)
+		slices.Contains(config.Proportional(), p.Layout)
 	var members []maglev.Member
 	for i := range p.Members {
 		m := &p.Members[i]

@@ -227,10 +227,13 @@ func drawNotes(s *screen, pool *api.Pool) {
 	if pool.Waiting {
 		s.line(coloured(yellow, "  waiting for first probes: the switch keeps what it holds of this pool"))
 	}
+	if pool.Alarm != "" {
+		s.line(coloured(red, "  "+pool.Alarm))
+	}
 	if pool.Problem != "" {
 		s.line(coloured(red, "  "+pool.Problem))
 	}
-	if pool.Active == 0 && !pool.Waiting {
+	if pool.Active == 0 && !pool.Waiting && pool.Alarm == "" {
 		s.line(coloured(red, "  no member is active: its packets are dropped"))
 	}
 }
