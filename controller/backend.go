@@ -54,7 +54,7 @@ func (l *loop) Status() *api.Status {
 		s.Switch.Ports = append(s.Switch.Ports, api.Port{Number: p.Number, Name: p.Name, Live: p.Live})
 	}
 	for _, service := range v.snapshot.Services {
-		doc := api.Service{Name: service.Name, Pool: service.Pool}
+		doc := api.Service{Name: service.Name, Pool: service.Pool, Primary: service.Primary}
 		for _, a := range service.Addresses {
 			doc.Addresses = append(doc.Addresses, a.String())
 		}

@@ -140,7 +140,7 @@ func describeReload(before, after *state.Snapshot) []string {
 }
 
 func sameService(a, b state.Service) bool {
-	return a.Name == b.Name && a.Pool == b.Pool && slices.Equal(a.Addresses, b.Addresses) && slices.Equal(a.Ports, b.Ports)
+	return a.Name == b.Name && a.Primary == b.Primary && slices.Equal(a.Addresses, b.Addresses) && slices.Equal(a.Ports, b.Ports)
 }
 
 // Reapply implements api.Backend: it reads the switch and corrects what is

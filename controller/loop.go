@@ -221,11 +221,17 @@ func (l *loop) takeConnected(ctx context.Context, e bridge.Connected, now time.T
 	}
 	if !l.adopted {
 		l.adopted = true
-		l.state.Adopt(pipeline.Members(installed), now)
+		l.adopt(installed, now)
 	}
 	l.reconcile.connected(e.Session, installed)
 	l.note(state.Event{Time: now, Text: fmt.Sprintf("the switch is connected: %s, %d own flows", e.Description, installed.Len())})
 	go l.relaxConntrack(ctx)
+}
+
+// adopt takes over what the switch holds.
+func (l *loop) adopt(installed pipeline.Set, now time.Time) {
+	l.state.Adopt(pipeline.Members(installed), now)
+	l.state.AdoptFronts(pipeline.Fronts(installed))
 }
 
 // takeFlows compares what the switch holds with what it should, after somebody
@@ -238,7 +244,7 @@ func (l *loop) takeFlows(e bridge.FlowsRead, now time.Time) {
 	}
 	if l.readopt && e.Session == l.sw.session {
 		l.readopt = false
-		l.state.Adopt(pipeline.Members(installed), now)
+		l.adopt(installed, now)
 	}
 	if wrong := l.reconcile.read(e.Session, installed, now); wrong > 0 {
 		l.stats.drift()

@@ -117,6 +117,11 @@ func (l *loop) degraded() []string {
 			say("pool %s: no member owns a slot; its traffic is dropped", p.Name)
 		}
 	}
+	for i := range l.snapshot.Services {
+		if service := &l.snapshot.Services[i]; service.Pool != service.Primary {
+			say("service %s: backup pool %s serves in place of %s", service.Name, service.Pool, service.Primary)
+		}
+	}
 	return wrong
 }
 

@@ -125,3 +125,63 @@ func TestSlowStart(t *testing.T) {
 		}
 	})
 }
+
+// TestBackupPool: when no member of a service's pool is active, its backup
+// serves; when one is again, for as long as asked for, the pool is back. A
+// restart of brlb meanwhile changes nothing.
+func TestBackupPool(t *testing.T) {
+	onUserspace(t, func(t *testing.T, s *stand.Stand) {
+		text := s.DefaultConfig()
+		for _, name := range []string{"be3", "be4"} {
+			text = removeMember(text, name)
+		}
+		text = strings.Replace(text, "services:\n", "  spare:\n    id: 2\n    check: web\n    members: {be3: 10.30.0.13:8080, be4: 10.30.0.14:8080}\nservices:\n", 1)
+		text = strings.Replace(text, "pool: web}", "pool: web, backup: spare, return_after: 2s}", 1)
+		reload(t, s, text)
+		serves := func(pool string) func(*api.Status) bool {
+			return func(st *api.Status) bool { return st.InSync && st.Services[0].Pool == pool && st.Phase == "steady" }
+		}
+		connect := func(first int, a, b string) {
+			t.Helper()
+			_, err := s.Lab.Appctl("revalidator/wait")
+			must(t, err)
+			for _, c := range s.Client.ConnectEach(t.Context(), stand.VIP, portsFrom(first, 100), 8) {
+				if c.Err != nil || c.Server != a && c.Server != b {
+					t.Fatalf("from port %d to %q, not %s or %s: %v", c.SourcePort, c.Server, a, b, c.Err)
+				}
+			}
+		}
+		await(t, s, "web", serves("web"))
+		connect(34000, "be1", "be2")
+
+		sicken(t, s, 503, 0, 1)
+		status := await(t, s, "spare", serves("spare"))
+		if !strings.Contains(strings.Join(status.Degraded, " "), "backup pool spare serves in place of web") {
+			t.Errorf("no alarm: %q", status.Degraded)
+		}
+		connect(34000, "be3", "be4")
+
+		must(t, s.Kill())
+		s.Relay.ResetCounts()
+		must(t, s.Start())
+		await(t, s, "spare after a restart", serves("spare"))
+		time.Sleep(2 * time.Second)
+		await(t, s, "spare after a while", serves("spare"))
+		if n := s.Relay.FlowMods(); n != 0 {
+			t.Errorf("%d flow-mods at a restart while the backup serves", n)
+		}
+
+		sicken(t, s, 200, 1)
+		began := time.Now()
+		await(t, s, "web again", serves("web"))
+		if d := time.Since(began); d < 2*time.Second {
+			t.Errorf("back after %v", d)
+		}
+		connect(34000, "be2", "be2")
+		verify, err := s.API.Verify(t.Context())
+		must(t, err)
+		if !verify.OK {
+			t.Errorf("verify: %+v", verify.Checks)
+		}
+	})
+}

@@ -49,8 +49,9 @@ type OVSDB struct {
 type Service struct {
 	Name      string   `json:"name"`
 	Addresses []string `json:"addresses"`
-	Ports     []string `json:"ports"` // 80/tcp
-	Pool      string   `json:"pool"`
+	Ports     []string `json:"ports"`   // 80/tcp
+	Pool      string   `json:"pool"`    // that serves it
+	Primary   string   `json:"primary"` // that the configuration names first
 }
 
 // Pool is a set of members behind a slot table.

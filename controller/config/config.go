@@ -217,6 +217,12 @@ type Service struct {
 	Addresses []netip.Addr // VIPs; sorted, at least one
 	Ports     []Port       // sorted, at least one
 	Pool      string       // names an entry of Config.Pools
+	// Backup names further entries, each of which serves when all before it do
+	// not work.
+	Backup []string
+	// ReturnAfter is how long a pool must have worked before it takes over again
+	// from one behind it.
+	ReturnAfter time.Duration
 }
 
 // Port is a port of a service.

@@ -102,6 +102,10 @@ func TestBadFiles(t *testing.T) {
 }
 
 func TestEverySetting(t *testing.T) {
+	spare := Pool{
+		Name: "spare", ID: 1, Slots: DefaultSlots, Layout: LayoutV2, Mode: ModeNAT, Check: "tcp", OnAllDown: OnAllDownDrop, MinActive: 1,
+		Members: []Member{{Name: "s", Address: netip.MustParseAddrPort("10.30.0.19:80"), Weight: 1}},
+	}
 	c, err := Load("testdata/good/full.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -142,6 +146,7 @@ func TestEverySetting(t *testing.T) {
 				},
 				TLS: health.TLSOptions{ServerName: "shop.example.org"},
 			})},
+			{Name: "tcp", Check: times(health.Check{Type: health.TCP})},
 			{Name: "web", Check: health.Check{
 				Type:     health.HTTP,
 				HTTP:     health.HTTPOptions{Path: "/a?b=c", Method: "HEAD", Host: "www.example.org:8080", Status: "200,301-302"},
@@ -153,7 +158,7 @@ func TestEverySetting(t *testing.T) {
 				Fall:     5,
 			}},
 		},
-		Pools: []Pool{{
+		Pools: []Pool{spare, {
 			Name:       "web",
 			ID:         65535,
 			Slots:      65536,
@@ -178,10 +183,12 @@ func TestEverySetting(t *testing.T) {
 				Pool:      "web",
 			},
 			{
-				Name:      "web",
-				Addresses: []netip.Addr{netip.MustParseAddr("10.20.0.100"), netip.MustParseAddr("10.20.0.101")},
-				Ports:     []Port{{80, "tcp"}, {443, "tcp"}},
-				Pool:      "web",
+				Name:        "web",
+				Addresses:   []netip.Addr{netip.MustParseAddr("10.20.0.100"), netip.MustParseAddr("10.20.0.101")},
+				Ports:       []Port{{80, "tcp"}, {443, "tcp"}},
+				Pool:        "web",
+				Backup:      []string{"spare"},
+				ReturnAfter: 30 * time.Second,
 			},
 		},
 	})

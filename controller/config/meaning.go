@@ -141,6 +141,7 @@ func (d *document) checkServices(c *Config) {
 		if _, known := c.Pool(s.Pool); !known && s.Pool != "" {
 			d.fail(at.child("pool"), "there is no pool %s; %s", quote(s.Pool), didYouMean(s.Pool, pools))
 		}
+		d.checkBackup(c, &s, at, pools)
 		for i, vip := range s.Addresses {
 			here := at.child("address").index(i)
 			if slices.Contains(s.Addresses[:i], vip) && vip.IsValid() {
@@ -161,6 +162,26 @@ func (d *document) checkServices(c *Config) {
 				}
 				owners[key] = owner{"service " + clip(s.Name), at.child("ports").index(j)}
 			}
+		}
+	}
+}
+
+func (d *document) checkBackup(c *Config, s *Service, at keyPath, pools []string) {
+	if s.ReturnAfter > 0 && len(s.Backup) == 0 {
+		d.fail(at.child("return_after"), "means nothing without backup: name a backup pool, or remove it")
+	}
+	for i, name := range s.Backup {
+		here := at.child("backup")
+		if d.where[here.index(i).key()] != (position{}) {
+			here = here.index(i)
+		}
+		_, known := c.Pool(name)
+		switch {
+		case name == "":
+		case !known:
+			d.fail(here, "there is no pool %s; %s", quote(name), didYouMean(name, pools))
+		case name == s.Pool || slices.Contains(s.Backup[:i], name):
+			d.fail(here, "pool %s serves already: a backup is another pool", clip(name))
 		}
 	}
 }

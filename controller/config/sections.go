@@ -154,7 +154,7 @@ func (d *document) member(e entry) Member {
 }
 
 func (d *document) service(e entry) Service {
-	f := d.mapping(e, "address", "ports", "pool")
+	f := d.mapping(e, "address", "ports", "pool", "backup", "return_after")
 	s := Service{Name: e.name()}
 	if f == nil {
 		return s
@@ -168,6 +168,12 @@ func (d *document) service(e entry) Service {
 		s.Ports = append(s.Ports, d.port(x))
 	}
 	d.word(f["pool"], &s.Pool)
+	for _, x := range d.list(f["backup"]) {
+		var name string
+		d.word(x, &name)
+		s.Backup = append(s.Backup, name)
+	}
+	d.duration(f["return_after"], &s.ReturnAfter, 0, time.Hour)
 	if f["address"].isEmpty() {
 		d.fail(e.path, "has no address: give it the address that clients use, as `address: ADDRESS`")
 	}

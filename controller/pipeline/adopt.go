@@ -56,6 +56,27 @@ func Members(s Set) []state.Adopted {
 	return members
 }
 
+// Fronts reads out of a set that came from a switch which pool serves each VIP
+// and port.
+func Fronts(s Set) []state.Front {
+	var fronts []state.Front
+	for id, group := range s {
+		if id.Kind != KindService {
+			continue
+		}
+		for i := range group.Rows {
+			f := group.Rows[i].Mod
+			addr, vip := f.Match.Get(openflow.IPv4Dst)
+			port, tcp := f.Match.Get(openflow.TCPDst)
+			if f.Table == TableVIP && vip && tcp {
+				fronts = append(fronts, state.Front{Address: netip.AddrPortFrom(addr.IP(), uint16(port.Uint64())), PoolID: id.Pool})
+			}
+		}
+	}
+	slices.SortFunc(fronts, func(a, b state.Front) int { return a.Address.Compare(b.Address) })
+	return fronts
+}
+
 // applied returns the actions that a flow carries out at once.
 func applied(f *openflow.FlowMod) openflow.ApplyActions {
 	for _, i := range f.Instructions {

@@ -31,13 +31,14 @@ type Service struct {
 	Name      string
 	Addresses []netip.Addr
 	Ports     []config.Port
-	Pool      string
+	Pool      string // that serves it
+	Primary   string // that the configuration names first
 	PoolID    uint16
 }
 
 // Equal says whether two services are the same.
 func (s *Service) Equal(o *Service) bool {
-	return s.Name == o.Name && s.Pool == o.Pool && s.PoolID == o.PoolID &&
+	return s.Name == o.Name && s.Pool == o.Pool && s.Primary == o.Primary && s.PoolID == o.PoolID &&
 		slices.Equal(s.Addresses, o.Addresses) && slices.Equal(s.Ports, o.Ports)
 }
 
@@ -158,9 +159,11 @@ func (s *State) Snapshot() *Snapshot {
 	for _, c := range s.byID {
 		snap.Pools = append(snap.Pools, s.pools[c.Name].picture)
 	}
-	for _, c := range s.cfg.Services {
-		service := Service{Name: c.Name, Addresses: c.Addresses, Ports: c.Ports, Pool: c.Pool}
-		if p := s.pools[c.Pool]; p != nil {
+	s.noteWorking()
+	for i := range s.cfg.Services {
+		c := &s.cfg.Services[i]
+		service := Service{Name: c.Name, Addresses: c.Addresses, Ports: c.Ports, Pool: s.servingPool(c), Primary: c.Pool}
+		if p := s.pools[service.Pool]; p != nil {
 			service.PoolID = p.picture.ID
 		}
 		snap.Services = append(snap.Services, service)
@@ -326,6 +329,7 @@ func Events(old, current *Snapshot, now time.Time) []Event {
 	if old == nil {
 		return events
 	}
+	events = append(events, serviceEvents(old, current, now)...)
 	for i := range old.Pools {
 		p := &old.Pools[i]
 		if there := i < len(current.Pools) && current.Pools[i].Name == p.Name; !there && current.Pool(p.Name) == nil {

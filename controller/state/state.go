@@ -31,11 +31,12 @@ type State struct {
 	adopted  map[MemberID]bool
 	pools    map[string]*pool
 	byID     []*config.Pool // the configuration's pools, sorted by id
-	probes   []ProbeID      // sorted
-	nextHops []netip.Addr   // sorted
-	deadline time.Time      // until then a pool waits for first verdicts
-	drainEnd time.Time      // when the next drain ends; zero if none does
-	now      time.Time      // time of the newest event
+	backups  backups
+	probes   []ProbeID    // sorted
+	nextHops []netip.Addr // sorted
+	deadline time.Time    // until then a pool waits for first verdicts
+	drainEnd time.Time    // when the next drain ends; zero if none does
+	now      time.Time    // time of the newest event
 	revision uint64
 	last     *Snapshot
 }
@@ -84,6 +85,7 @@ func New(cfg *config.Config, now time.Time) *State {
 		numbers:  NewNumbers(),
 		adopted:  map[MemberID]bool{},
 		pools:    map[string]*pool{},
+		backups:  newBackups(),
 		deadline: now.Add(cfg.StartDeadline),
 		now:      now,
 	}
@@ -98,6 +100,7 @@ func (s *State) Clone() *State {
 	c.admin = cloneMap(s.admin)
 	c.verdicts = cloneMap(s.verdicts)
 	c.falls = cloneMap(s.falls)
+	c.backups = s.backups.clone()
 	c.arp = cloneMap(s.arp)
 	c.ports = cloneMap(s.ports)
 	c.adopted = cloneMap(s.adopted)
@@ -148,6 +151,7 @@ func (s *State) SetConfig(cfg *config.Config, now time.Time) {
 	s.listMembers()
 	s.keepServing()
 	s.forget()
+	s.forgetServices()
 	s.outdate()
 }
 
