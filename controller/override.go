@@ -120,7 +120,7 @@ func (l *loop) change(ctx context.Context, req api.ChangeRequest, d decision, te
 	if req.DryRun {
 		return change, 0, nil
 	}
-	if empties(c.before, c.after) && !req.Force {
+	if c.empties() && !req.Force {
 		return nil, 0, badRequest(http.StatusConflict, "this would leave pool %s without a member that owns slots, and its traffic would be dropped; use force if that is meant", c.pool)
 	}
 	revision, err := l.store(ctx, c.decided)

@@ -46,11 +46,17 @@ func consider(now *state.Snapshot, copied *state.State, change func(*consequence
 	if err := change(c); err != nil {
 		return nil, err
 	}
-	c.before, c.after = c.now.Pool(c.pool), c.state.Snapshot().Pool(c.pool)
+	c.compare()
 	if c.after.Problem != "" && c.before.Problem == "" {
 		return nil, badRequest(http.StatusConflict, "pool %s would have no table: %s", c.pool, c.after.Problem)
 	}
 	return c, nil
+}
+
+// compare looks at the pool before and after the change.
+func (c *consequence) compare() {
+	c.then = c.state.Snapshot()
+	c.before, c.after = c.now.Pool(c.pool), c.then.Pool(c.pool)
 }
 
 // consequence is what a change would do to one pool.
@@ -64,6 +70,7 @@ type consequence struct {
 	decided       map[state.MemberID]state.Override // by operators
 	text          string
 	cut           bool // connections to the member end
+	then          *state.Snapshot
 	before, after *state.Pool
 }
 
@@ -198,9 +205,23 @@ func (c *consequence) describe() *api.Change {
 	}
 }
 
-// empties says whether a change takes a pool's last owner of slots. Active
-// members of weight 0 own none.
-func empties(before, after *state.Pool) bool { return before.Table != nil && after.Table == nil }
+// empties says whether a change takes a pool's last owner of slots, and no
+// backup pool serves in its place. Active members of weight 0 own none.
+func (c *consequence) empties() bool {
+	if c.before.Table == nil || c.after.Table != nil {
+		return false
+	}
+	used := false
+	for i := range c.now.Services {
+		if c.now.Services[i].Pool == c.pool {
+			used = true
+			if c.then.Pool(c.then.Services[i].Pool).Table == nil {
+				return true
+			}
+		}
+	}
+	return !used
+}
 
 func memberNames(s *state.Snapshot) string {
 	var names []string

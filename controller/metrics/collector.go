@@ -54,6 +54,10 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	s.bridge(m)
 	s.session(m)
 	s.bundles(m)
+	for i := range m.Status.Services {
+		service := &m.Status.Services[i]
+		s.gauge(serviceOnBackup, truth(service.Pool != service.Primary), service.Name)
+	}
 	for i := range m.Status.Pools {
 		s.pool(&m.Status.Pools[i])
 	}
@@ -115,6 +119,9 @@ func (s scrape) pool(p *api.Pool) {
 		s.gauge(rebaseSlots, float64(p.Anchor.RebaseMoves), p.Name)
 	}
 	s.gauge(poolLayout, 1, p.Name, p.Layout, p.Version, p.Digest, anchor)
+	for _, rule := range []string{"panic", "kept", "short"} {
+		s.gauge(poolEmergency, truth(p.Emergency == rule), p.Name, rule)
+	}
 	states := map[string]int{"up": 0, "down": 0, "unknown": 0, "draining": 0, "disabled": 0}
 	for i := range p.Members {
 		m := &p.Members[i]

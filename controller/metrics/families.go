@@ -45,6 +45,10 @@ var (
 		"The layout of the pool's slot table, the table's digest and, of layout v2, its anchor's; always 1.", "pool", "layout", "version", "digest", "anchor")
 	rebaseSlots = family("pool_rebase_slots",
 		"Slots that a rebase of the pool would move; 0 while its anchor is its members.", "pool")
+	poolEmergency = family("pool_emergency",
+		"1 while a rule decides against what probes say: panic, kept (on_all_down) or short (min_active).", "pool", "rule")
+	serviceOnBackup = family("service_on_backup",
+		"1 while a backup pool serves.", "service")
 	poolMembers = family("pool_members",
 		"Members by state.", "pool", "state")
 	slotsMoved = family("slots_moved_total",
@@ -57,7 +61,7 @@ var (
 	memberSlots = family("member_slots",
 		"Slots that the member owns.", "pool", "member", "address")
 	memberWeight = family("member_weight",
-		"The member's weight.", "pool", "member", "address")
+		"The member's weight in force, a percentage of it included.", "pool", "member", "address")
 
 	probes = family("probes_total",
 		"Probes by result code.", "pool", "member", "check", "result")
@@ -74,7 +78,7 @@ var (
 var families = []*prometheus.Desc{
 	buildInfo, switchConnected, ovsdbConnected, inSync, degraded, ownFlows, driftRepairs, eventsDropped, resent,
 	sessions, messages, bundles, bundleSeconds, convergeSeconds, flowMods,
-	poolSlots, poolActive, poolLayout, rebaseSlots, poolMembers, slotsMoved,
+	poolSlots, poolActive, poolLayout, rebaseSlots, poolEmergency, serviceOnBackup, poolMembers, slotsMoved,
 	memberActive, memberHealthy, memberSlots, memberWeight,
 	probes, probeSeconds, reloadOK, reloadAt,
 }

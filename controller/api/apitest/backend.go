@@ -59,7 +59,7 @@ func New(now time.Time) *Backend {
 			Ports: []api.Port{{Number: 1, Name: "p1", Live: true}, {Number: 2, Name: "p2", Live: true}},
 		},
 		OVSDB:    api.OVSDB{Connected: true, Endpoint: "unix:/var/run/openvswitch/db.sock", Lock: "held"},
-		Services: []api.Service{{Name: "web", Addresses: []string{"10.20.0.100"}, Ports: []string{"80/tcp"}, Pool: "web"}},
+		Services: []api.Service{{Name: "web", Addresses: []string{"10.20.0.100"}, Ports: []string{"80/tcp"}, Pool: "web", Primary: "web"}},
 		Pools:    []api.Pool{pool},
 	}
 	b.verify = api.Verify{OK: true, Checks: []api.VerifyCheck{
