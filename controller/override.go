@@ -82,8 +82,13 @@ func (c *consequence) override(member, pool string, d decision, text string) err
 	}
 	c.decided = map[state.MemberID]state.Override{}
 	for _, m := range members {
-		c.decided[m.ID] = d(c.state.Override(m.ID))
-		c.state.SetOverride(m.ID, c.decided[m.ID])
+		was := c.state.Override(m.ID)
+		o := d(was)
+		if was.IsNothing() && o.IsNothing() && len(members) > 1 {
+			continue // nothing is taken back from it
+		}
+		c.decided[m.ID] = o
+		c.state.SetOverride(m.ID, o)
 	}
 	return nil
 }

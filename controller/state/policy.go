@@ -168,7 +168,7 @@ func (k *policies) slowStart(whole time.Duration, before *Pool, m *Member, now t
 // rememberFall notes that a member has gone down. The newest ones are kept, as
 // many as a rule may count.
 func (s *State) rememberFall(id ProbeID, at time.Time) {
-	falls := append(s.falls[id], at)
+	falls := append(slices.Clip(s.falls[id]), at) // copies of the state share the old ones
 	s.falls[id] = falls[max(0, len(falls)-config.MaxFalls):]
 }
 

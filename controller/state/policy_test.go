@@ -182,3 +182,21 @@ func TestHoldDown(t *testing.T) {
 	look(62*time.Second, false, "held down until 12:01:10: it went down 3 times within 1m0s")
 	look(70*time.Second, true, "")
 }
+
+// TestRulesOfACopy: what happens to a copy of the state does not happen to it.
+func TestRulesOfACopy(t *testing.T) {
+	s := serving(t, ruled("slow_start: 40s; on_all_down: keep; hold_down: {after: 2, within: 1m}"))
+	judge(s, Down, byTCP(be1))
+	before := counts(s)
+	c := s.Clone()
+	c.SetVerdict(byTCP(be1), Verdict{Health: Up}, after(time.Second))
+	c.Snapshot()
+	judge(c, Down, byTCP(be2), byTCP(be3))
+	c.Snapshot()
+	if got := counts(s); got != before {
+		t.Errorf("slots %s, before %s", got, before)
+	}
+	if p := s.pools["web"]; len(p.ramps) != 0 || len(p.last) != 2 || len(s.falls[byTCP(be2)]) != 0 {
+		t.Errorf("it remembers %v, %v, %v", p.ramps, p.last, s.falls)
+	}
+}

@@ -109,6 +109,7 @@ func (s *State) Clone() *State {
 	for name, p := range s.pools {
 		copied := *p
 		copied.builder = nil
+		copied.policies = p.policies.clone()
 		c.pools[name] = &copied
 	}
 	return &c
