@@ -216,11 +216,16 @@ func FuzzBuild(f *testing.F) {
 			slots = 1024 // large tables are built elsewhere; here many inputs count
 		}
 		in := Input{Pool: pool, Slots: slots, Members: testMembers(int(n), 1), Slack: slack}
+		sum := uint64(0)
 		for i := range in.Members {
 			in.Members[i].Weight = first + uint32(i)*step
+			sum += uint64(in.Members[i].Weight)
 		}
 		in.Anchor = in.Members[len(in.Members)/2:]
 		for _, name := range Names() {
+			if name == "ring" && sum > 2048 && sum <= 1<<16 {
+				continue // tens of thousands of points, each an MD5 hash
+			}
 			layout, err := ByName(name)
 			if err != nil {
 				t.Fatal(err)
