@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -50,8 +51,11 @@ func candidates(c *config.Service) []string { return append([]string{c.Pool}, c.
 // works says whether a pool does its work: a backup need not do it.
 func (p *Pool) works() bool { return p.Serves() && p.Emergency != Kept }
 
-// noteWorking brings up to date since when pools work.
+// noteWorking brings up to date since when pools work, if a service asks for it.
 func (s *State) noteWorking() {
+	if !slices.ContainsFunc(s.cfg.Services, func(c config.Service) bool { return len(c.Backup) > 0 }) {
+		return
+	}
 	for name, p := range s.pools {
 		_, known := s.backups.works[name]
 		switch works := p.picture.works(); {
@@ -72,6 +76,9 @@ func (s *State) noteWorking() {
 // left at once when it fails, and returned to when it has worked for the time
 // that the service wants.
 func (s *State) servingPool(c *config.Service) string {
+	if len(c.Backup) == 0 {
+		return c.Pool
+	}
 	pools := candidates(c)
 	current := s.backups.serving[c.Name]
 	rank := slices.Index(pools, current)
@@ -101,7 +108,7 @@ func (s *State) servingPool(c *config.Service) string {
 // forgetServices forgets services that are gone.
 func (s *State) forgetServices() {
 	for name := range s.backups.serving {
-		if _, known := s.cfg.Service(name); !known {
+		if c, known := s.cfg.Service(name); !known || len(c.Backup) == 0 {
 			delete(s.backups.serving, name)
 		}
 	}
@@ -112,17 +119,16 @@ func serviceEvents(old, current *Snapshot, now time.Time) []Event {
 	var events []Event
 	for i := range current.Services {
 		service := &current.Services[i]
-		for j := range old.Services {
-			was := &old.Services[j]
-			if was.Name != service.Name || was.Primary != service.Primary || was.Pool == service.Pool {
-				continue
-			}
-			text := fmt.Sprintf("service %s: backup pool %s serves in place of %s", service.Name, service.Pool, was.Pool)
-			if service.Pool == service.Primary {
-				text = fmt.Sprintf("service %s: pool %s serves again in place of %s", service.Name, service.Pool, was.Pool)
-			}
-			events = append(events, Event{Time: now, Pool: service.Pool, Text: text})
+		j, known := slices.BinarySearchFunc(old.Services, service.Name, func(s Service, name string) int { return cmp.Compare(s.Name, name) })
+		if !known || old.Services[j].Primary != service.Primary || old.Services[j].Pool == service.Pool {
+			continue
 		}
+		was := old.Services[j].Pool
+		text := fmt.Sprintf("service %s: backup pool %s serves in place of %s", service.Name, service.Pool, was)
+		if service.Pool == service.Primary {
+			text = fmt.Sprintf("service %s: pool %s serves again in place of %s", service.Name, service.Pool, was)
+		}
+		events = append(events, Event{Time: now, Pool: service.Pool, Text: text})
 	}
 	return events
 }

@@ -21,9 +21,9 @@ type Snapshot struct {
 	Zone     uint16       // conntrack zone
 	Drop     bool         // what is none of brlb's business: drop instead of NORMAL
 	Gateways []netip.Prefix
-	Services []Service
-	Pools    []Pool // sorted by id
-	Ports    []Port // sorted by number
+	Services []Service // sorted by name
+	Pools    []Pool    // sorted by id
+	Ports    []Port    // sorted by number
 }
 
 // Service is what clients talk to.
