@@ -271,13 +271,14 @@ func (l *loop) takeTransition(t health.Transition) {
 func (l *loop) takeInventory(ctx context.Context, u inventory.Update) {
 	now := time.Now()
 	l.inventory = u
+	wasWriter := l.writer
+	if u.Connected {
+		l.writer = u.Lock.Held
+	}
 	if !u.Bridge {
-		if u.Connected {
-			l.writer = u.Lock.Held
-		}
 		return
 	}
-	if !l.loaded || u.Connected && !l.writer {
+	if !l.loaded || u.Connected && !wasWriter {
 		// The brlb that writes gives the numbers; one that stands by follows.
 		if l.loaded {
 			l.state.ForgetNumbers()
@@ -288,11 +289,8 @@ func (l *loop) takeInventory(ctx context.Context, u inventory.Update) {
 			l.opts.Logger.Warn("stored member numbers", "bridge", l.state.Config().Bridge, "err", err)
 		}
 	}
-	if u.Connected && u.Lock.Held && !l.writer {
+	if l.writer && !wasWriter {
 		l.takeOver(ctx)
-	}
-	if u.Connected {
-		l.writer = u.Lock.Held
 	}
 	l.state.SetMAC(derivedMAC(u.BridgeUUID))
 	l.state.SetDeclared(u.Declared, now)

@@ -28,7 +28,6 @@ type Update struct {
 	Overrides  map[state.MemberID]state.Override
 	Numbers    string                     // stored member numbers
 	Anchors    map[string][]maglev.Member // stored anchors, by pool
-	Attached   bool                       // the switch is set up to dial brlb (or need not be)
 	Problems   []string                   // rows that say something else than they should
 }
 
@@ -145,7 +144,7 @@ func (i *Inventory) follow(ctx context.Context, replica *ovsdb.Replica) error {
 		_, connection := i.client.State()
 		_, lock := i.lock.State()
 		update := i.read(replica)
-		if i.attach(ctx, &update) {
+		if i.attach(ctx, update) {
 			retry.Reset(attachRetry)
 		}
 		i.publish(update)
@@ -164,7 +163,7 @@ func (i *Inventory) follow(ctx context.Context, replica *ovsdb.Replica) error {
 func (i *Inventory) read(replica *ovsdb.Replica) Update {
 	connection, _ := i.client.State()
 	lock, _ := i.lock.State()
-	update := Update{Connected: connection.Connected && replica != nil, Lock: lock, Attached: i.opts.Target == ""}
+	update := Update{Connected: connection.Connected && replica != nil, Lock: lock}
 	if connection.Reason != nil {
 		update.Reason = connection.Reason.Error()
 	}
@@ -196,14 +195,13 @@ func (i *Inventory) controller() vswitch.ControllerConfig {
 
 // attach makes the switch dial brlb, if it is this brlb's turn to write and
 // the database says otherwise. It reports whether to try again later.
-func (i *Inventory) attach(ctx context.Context, update *Update) (again bool) {
+func (i *Inventory) attach(ctx context.Context, update Update) (again bool) {
 	if i.opts.Target == "" || !update.Connected || !update.Bridge {
 		return false
 	}
 	view := vswitch.View{Snapshot: i.replica.Snapshot()}
 	plan, err := view.SetController(i.opts.Bridge, i.controller())
 	if err == nil && plan.Empty() {
-		update.Attached = true
 		return false
 	}
 	if !update.Lock.Held {
@@ -221,7 +219,6 @@ func (i *Inventory) attach(ctx context.Context, update *Update) (again bool) {
 	for _, change := range plan.Changes {
 		i.opts.Logger.Info("changed in OVSDB", "bridge", i.opts.Bridge, "change", change)
 	}
-	update.Attached = true
 	return false
 }
 

@@ -19,10 +19,9 @@ import (
 
 // Options say how to show it.
 type Options struct {
-	Out     io.Writer
-	Brlb    string // path of the brlb executable
-	Keep    bool   // leave everything running until ctx ends
-	Version string
+	Out  io.Writer
+	Brlb string // path of the brlb executable
+	Keep bool   // leave everything running until ctx ends
 }
 
 // show is one run of the demo.

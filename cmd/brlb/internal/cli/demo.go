@@ -9,10 +9,9 @@ import (
 
 // DemoOptions is what "brlb demo" hands to the demo.
 type DemoOptions struct {
-	Out     io.Writer
-	Brlb    string // path of this executable
-	Keep    bool
-	Version string
+	Out  io.Writer
+	Brlb string // path of this executable
+	Keep bool
 }
 
 func (a *App) demoCommand() *cobra.Command {
@@ -35,7 +34,7 @@ machine's Open vSwitch, and leaves nothing behind.`,
 		if err != nil {
 			return err
 		}
-		return a.Demo(c.Context(), DemoOptions{Out: a.Stdout, Brlb: path, Keep: *keep, Version: a.Version})
+		return a.Demo(c.Context(), DemoOptions{Out: a.Stdout, Brlb: path, Keep: *keep})
 	}
 	return c
 }
