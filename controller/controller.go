@@ -78,6 +78,7 @@ func Run(ctx context.Context, opts Options) error {
 				return nil
 			case <-opts.Reload:
 				l.reloadAndLog(ctx)
+				sleep(ctx, reloadPause)
 			}
 		}
 	})

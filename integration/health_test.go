@@ -257,7 +257,7 @@ func reprobe(t *testing.T, s *stand.Stand, check string) error {
 	if err := s.WriteConfig(text.String()); err != nil {
 		return err
 	}
-	_, err := s.API.Reload(t.Context())
+	_, err := s.API.Reload(t.Context(), api.ReloadRequest{})
 	return err
 }
 

@@ -46,7 +46,7 @@ func TestHitless(t *testing.T) {
 		must(t, err)
 
 		must(t, s.WriteConfig(strings.Replace(s.DefaultConfig(), "be2: 10.30.0.12:8080", "be2: {address: 10.30.0.12:8080, weight: 3}", 1)))
-		_, err = s.API.Reload(t.Context())
+		_, err = s.API.Reload(t.Context(), api.ReloadRequest{})
 		must(t, err)
 		await(t, s, "weight 3", func(st *api.Status) bool { return st.InSync && st.Pools[0].Members[1].Slots > 500 })
 

@@ -24,7 +24,7 @@ func withLayout(config, layout string, settings ...string) string {
 func reload(t *testing.T, s *stand.Stand, config string) *api.ReloadResult {
 	t.Helper()
 	must(t, s.WriteConfig(config))
-	result, err := s.API.Reload(t.Context())
+	result, err := s.API.Reload(t.Context(), api.ReloadRequest{})
 	must(t, err)
 	if !result.Confirmed {
 		t.Fatalf("the switch has not confirmed the configuration: %+v", result)

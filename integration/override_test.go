@@ -70,7 +70,7 @@ func TestOverrides(t *testing.T) {
 
 		// What is set on a member that leaves the configuration stays until cleared.
 		must(t, s.WriteConfig(removeMember(s.DefaultConfig(), "be3")))
-		_, err = s.API.Reload(t.Context())
+		_, err = s.API.Reload(t.Context(), api.ReloadRequest{})
 		must(t, err)
 		list, err = s.API.Overrides(t.Context())
 		must(t, err)
@@ -80,7 +80,7 @@ func TestOverrides(t *testing.T) {
 		_, err = s.API.Clear(t.Context(), api.ChangeRequest{Member: "10.30.0.13:8080", Who: "ann"})
 		must(t, err)
 		must(t, s.WriteConfig(s.DefaultConfig()))
-		_, err = s.API.Reload(t.Context())
+		_, err = s.API.Reload(t.Context(), api.ReloadRequest{})
 		must(t, err)
 		await(t, s, "be3 back", stand.Steady(4))
 

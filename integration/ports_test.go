@@ -133,7 +133,7 @@ func TestStaleEntries(t *testing.T) {
 		settle(t, s)
 		check("be2 down", "be2")
 		must(t, s.WriteConfig(removeMember(s.DefaultConfig(), "be3")))
-		_, err = s.API.Reload(t.Context())
+		_, err = s.API.Reload(t.Context(), api.ReloadRequest{})
 		must(t, err)
 		await(t, s, "be3 removed", func(st *api.Status) bool { return st.InSync && len(st.Pools[0].Members) == 3 })
 		check("be3 removed", "be3")

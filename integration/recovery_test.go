@@ -171,7 +171,7 @@ func TestRefusedReload(t *testing.T) {
 			strings.Replace(s.DefaultConfig(), "bridge: br-lb", "bridge: br-other", 1),
 		} {
 			must(t, s.WriteConfig(bad))
-			_, err := s.API.Reload(t.Context())
+			_, err := s.API.Reload(t.Context(), api.ReloadRequest{})
 			if err == nil || !strings.Contains(err.Error(), "stays in force") {
 				t.Errorf("reload of a bad file: %v", err)
 			}

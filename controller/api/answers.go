@@ -183,10 +183,14 @@ func (s *Server) reapply(w http.ResponseWriter, r *http.Request) (any, error) {
 }
 
 func (s *Server) reload(w http.ResponseWriter, r *http.Request) (any, error) {
-	if err := body(w, r, &struct{}{}); err != nil {
+	var req ReloadRequest
+	if err := bodyOf(w, r, &req, maxReload); err != nil {
 		return nil, err
 	}
-	return s.backend.Reload(r.Context())
+	if req.Config != "" && !req.DryRun {
+		return nil, mistake(`"config" is only looked at: set "dry_run", or write it to brlb's file`)
+	}
+	return s.backend.Reload(r.Context(), req)
 }
 
 // patience gives a request that much time, instead of what the HTTP server

@@ -32,7 +32,8 @@ type Backend interface {
 	Plan(ctx context.Context, req PlanRequest) (*Change, error)
 	// Rebase makes a pool's members its anchor.
 	Rebase(ctx context.Context, req RebaseRequest) (*Change, error)
-	Reload(ctx context.Context) (*ReloadResult, error)
+	// Reload reads the configuration file again.
+	Reload(ctx context.Context, req ReloadRequest) (*ReloadResult, error)
 	Reapply(ctx context.Context) (*ReapplyResult, error)
 	// Flows answers for the set desired, actual or diff.
 	Flows(ctx context.Context, set string) (*Flows, error)

@@ -163,8 +163,8 @@ func (c *Client) Reapply(ctx context.Context) (*ReapplyResult, error) {
 }
 
 // Reload asks brlb to read its configuration file again.
-func (c *Client) Reload(ctx context.Context) (*ReloadResult, error) {
-	return post[ReloadResult](ctx, c, "/v1/reload", nil)
+func (c *Client) Reload(ctx context.Context, req ReloadRequest) (*ReloadResult, error) {
+	return post[ReloadResult](ctx, c, "/v1/reload", req)
 }
 
 // Follow calls each for the remembered events with a number above after, and

@@ -111,7 +111,7 @@ func TestClientChanges(t *testing.T) {
 	if !errors.As(err, &mistake) || mistake.Status != http.StatusNotFound {
 		t.Errorf("an unknown member: %v", err)
 	}
-	if _, err := client.Reload(ctx); err != nil {
+	if _, err := client.Reload(ctx, api.ReloadRequest{}); err != nil {
 		t.Error(err)
 	}
 	if _, err := client.Reapply(ctx); err != nil {

@@ -18,6 +18,8 @@ import (
 const (
 	// maxBody bounds the body of a request, in bytes.
 	maxBody = 64 << 10
+	// maxReload bounds the body of a reload, which may hold a configuration.
+	maxReload = 4 << 20
 	// maxText bounds every text that a caller sends, in bytes.
 	maxText = 1024
 	// maxQuoted is how many bytes of a caller's text an error repeats.
@@ -40,13 +42,18 @@ func quote(text string) string {
 // body reads the request's JSON into doc. An empty body is an empty document.
 // Unknown members, repeated members and text after the document are refused.
 func body(w http.ResponseWriter, r *http.Request, doc any) error {
+	return bodyOf(w, r, doc, maxBody)
+}
+
+// bodyOf is body for up to most bytes.
+func bodyOf(w http.ResponseWriter, r *http.Request, doc any, most int64) error {
 	if _, err := query(r); err != nil {
 		return err
 	}
-	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
-		return &RequestError{http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", maxBody)}
+		return &RequestError{http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", most)}
 	}
 	if err != nil {
 		return mistake("the body could not be read: " + err.Error())

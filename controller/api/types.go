@@ -263,12 +263,34 @@ type MemberMove struct {
 	ShareAfter  float64 `json:"share_after"`
 }
 
-// ReloadResult is the answer of POST /v1/reload.
+// ReloadRequest is the body of POST /v1/reload.
+type ReloadRequest struct {
+	DryRun bool `json:"dry_run,omitzero"` // only say what would change
+	// AllowShrink lets the configuration take away more than half of the members
+	// or of the services.
+	AllowShrink bool `json:"allow_shrink,omitzero"`
+	// Config is a configuration to look at in place of brlb's file. It can only
+	// be looked at: it needs DryRun.
+	Config string `json:"config,omitempty"`
+}
+
+// ReloadResult is the answer to a ReloadRequest.
 type ReloadResult struct {
-	Changed   bool     `json:"changed"`
-	Changes   []string `json:"changes"` // one sentence each
-	Revision  uint64   `json:"revision"`
-	Confirmed bool     `json:"confirmed,omitzero"` // the switch holds the new tables
+	Changed bool        `json:"changed"`
+	Changes []string    `json:"changes"` // one sentence each
+	Pools   []PoolMoves `json:"pools"`   // whose slots move, once new members' probes pass
+	// Refused says why the configuration cannot be taken over; only after a dry
+	// run, which tells the rest all the same.
+	Refused   string `json:"refused,omitempty"`
+	Revision  uint64 `json:"revision"`
+	Confirmed bool   `json:"confirmed,omitzero"` // the switch holds the new tables
+}
+
+// PoolMoves says what a configuration does to the slots of one pool.
+type PoolMoves struct {
+	Pool    string       `json:"pool"`
+	Moves   Moves        `json:"moves"`
+	Members []MemberMove `json:"members"` // sorted by name
 }
 
 // ReapplyResult is the answer of POST /v1/reapply.

@@ -38,14 +38,41 @@ func (s *State) AddMember(pool string, m config.Member) {
 	s.EditPool(pool, func(p *config.Pool) { p.Members = append(p.Members, m) })
 	id := MemberID{Pool: pool, Key: m.Key()}
 	delete(s.admin, id)
-	added := s.find(id)
-	if added == nil {
-		return
+	if added := s.find(id); added != nil {
+		s.SetVerdict(added.probe(), Verdict{Health: Up, Since: s.now}, s.now)
+		s.reach(added)
 	}
-	s.SetVerdict(added.probe(), Verdict{Health: Up, Since: s.now}, s.now)
+}
+
+// TryConfig is SetConfig to the end: the members that it adds work, as far as
+// nothing is known of them.
+func (s *State) TryConfig(cfg *config.Config) {
+	before := map[MemberID]bool{}
+	for _, p := range s.pools {
+		for i := range p.members {
+			before[p.members[i].id] = true
+		}
+	}
+	s.SetConfig(cfg, s.now)
+	for _, p := range s.pools {
+		for i := range p.members {
+			m := &p.members[i]
+			if before[m.id] {
+				continue
+			}
+			if _, known := s.verdicts[m.probe()]; !known {
+				s.SetVerdict(m.probe(), Verdict{Health: Up, Since: s.now}, s.now)
+			}
+			s.reach(m)
+		}
+	}
+}
+
+// reach finds a member behind a port that lives, unless it is found already.
+func (s *State) reach(m *member) {
 	for _, port := range s.portList {
-		if _, known := s.nextHop(added); port.Live && !known {
-			s.SetNextHop(added.nextHopAddr(), NextHop{Port: port.Number}, s.now)
+		if _, known := s.nextHop(m); port.Live && !known {
+			s.SetNextHop(m.nextHopAddr(), NextHop{Port: port.Number}, s.now)
 		}
 	}
 }

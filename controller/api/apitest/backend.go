@@ -398,9 +398,30 @@ func compare(before, after *api.Pool) *api.Change {
 	return change
 }
 
-// Reload implements [api.Backend].
-func (b *Backend) Reload(context.Context) (*api.ReloadResult, error) {
-	return &api.ReloadResult{Revision: b.Status().Revision}, nil
+// Reload implements [api.Backend]. The file has not changed; a configuration to
+// look at in its place removes three of four members.
+func (b *Backend) Reload(_ context.Context, req api.ReloadRequest) (*api.ReloadResult, error) {
+	result := &api.ReloadResult{Revision: b.Status().Revision}
+	if req.Config == "" {
+		return result, nil
+	}
+	b.mu.Lock()
+	before := b.status.Pools[0]
+	b.mu.Unlock()
+	after := before
+	after.Members = slices.Clone(before.Members)
+	for i := range after.Members {
+		after.Members[i].Active = i == 0
+	}
+	b.share(&after)
+	change := compare(&before, &after)
+	result.Changed = true
+	result.Changes = []string{"pool web: 3 members removed"}
+	result.Pools = []api.PoolMoves{{Pool: "web", Moves: change.Moves, Members: change.Members}}
+	if !req.AllowShrink {
+		result.Refused = "it removes 3 of 4 members"
+	}
+	return result, nil
 }
 
 // Reapply implements [api.Backend].

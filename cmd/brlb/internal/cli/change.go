@@ -164,31 +164,3 @@ func (a *App) reapplyCommand() *cobra.Command {
 	}
 	return c
 }
-
-func (a *App) reloadCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:     "reload",
-		GroupID: groupChange,
-		Short:   "Make brlb read its configuration file again",
-		Long: `Makes the running brlb read its configuration file again. A file with a mistake
-changes nothing. The signal SIGHUP does the same.`,
-		Example: "  brlb check /etc/brlb/brlb.yaml && brlb reload",
-		Args:    cobra.NoArgs,
-	}
-	f := formatFlag(c, false)
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		result, err := fetch(c.Context(), a, func(ctx context.Context, client *api.Client) (*api.ReloadResult, error) { return client.Reload(ctx) })
-		if err != nil {
-			return err
-		}
-		return a.print(f, result, func(s *screen) {
-			for _, change := range result.Changes {
-				s.linef("%s", change)
-			}
-			if !result.Changed {
-				s.linef("nothing has changed (revision %d)", result.Revision)
-			}
-		})
-	}
-	return c
-}

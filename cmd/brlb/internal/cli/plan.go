@@ -169,12 +169,7 @@ func drawChange(s *screen, change *api.Change) {
 	} else {
 		s.linef("%d of %d slots move: %d needed, %d collateral (no layout could move fewer than %d)   digest %s -> %s",
 			m.Moved, m.Slots, m.Needed, m.Collateral, m.LowerBound, orDash(m.Before), orDash(m.After))
-		t := newTable("MEMBER", ">BEFORE", ">AFTER", ">GAINED", ">LOST", ">SHARE", ">THEN")
-		for _, member := range change.Members {
-			t.row(text(member.Name), text(fmt.Sprint(member.Before)), text(fmt.Sprint(member.After)),
-				text(fmt.Sprint(member.Gained)), text(fmt.Sprint(member.Lost)), text(percent(member.ShareBefore)), text(percent(member.ShareAfter)))
-		}
-		s.table(t)
+		drawMemberMoves(s, change.Members)
 	}
 	if change.Connections != "" {
 		s.linef("connections: %s", change.Connections)
@@ -182,6 +177,15 @@ func drawChange(s *screen, change *api.Change) {
 	if len(change.Compare) > 0 {
 		drawCompare(s, change.Compare)
 	}
+}
+
+func drawMemberMoves(s *screen, members []api.MemberMove) {
+	t := newTable("MEMBER", ">BEFORE", ">AFTER", ">GAINED", ">LOST", ">SHARE", ">THEN")
+	for _, m := range members {
+		t.row(text(m.Name), text(fmt.Sprint(m.Before)), text(fmt.Sprint(m.After)),
+			text(fmt.Sprint(m.Gained)), text(fmt.Sprint(m.Lost)), text(percent(m.ShareBefore)), text(percent(m.ShareAfter)))
+	}
+	s.table(t)
 }
 
 // drawCompare draws what every layout would make of a change.
