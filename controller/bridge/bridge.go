@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"brlb/controller/packet"
 	"brlb/controller/pipeline"
 	"brlb/openflow"
 	"brlb/openflow/session"
@@ -259,8 +260,10 @@ func (b *Bridge) Announce(ctx context.Context, mac openflow.MAC, addrs []netip.A
 		return ErrNotConnected
 	}
 	for _, addr := range addrs {
-		if err := s.Send(ctx, packetOut(arpAnnounce(mac, addr))); err != nil {
-			return err
+		for _, frame := range packet.Announce(mac, addr, false) {
+			if err := s.Send(ctx, packetOut(frame)); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -15,6 +15,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"brlb/controller/packet"
 	"brlb/controller/pipeline"
 	"brlb/openflow"
 	"brlb/openflow/oftest"
@@ -163,7 +164,7 @@ func TestNextHopsAreAskedForInEverySession(t *testing.T) {
 	st := newStand(t)
 	next[Connected](t, st)
 	st.bridge.Want(Wants{Lead: true, Hops: []netip.Addr{host(11)}, MAC: ownMAC, Zone: 5, Gateways: gateways(), Refresh: time.Hour})
-	question := arpAsk(ownMAC, netip.MustParseAddr("10.30.0.1"), host(11))
+	question := packet.Ask(ownMAC, netip.MustParseAddr("10.30.0.1"), host(11))
 	st.sent(t, question)
 	st.sw.Async(&openflow.PacketIn{
 		BufferID: openflow.NoBuffer, Cookie: pipeline.Cookie(pipeline.KindBase, 0, 0), Data: unhex(t, arpReplyFrame),
@@ -186,27 +187,45 @@ func TestNextHopsAreAskedForInEverySession(t *testing.T) {
 	st.sent(t, question)
 }
 
+func TestIPv6NextHopsAreAskedFor(t *testing.T) {
+	st := newStand(t)
+	next[Connected](t, st)
+	hop := netip.MustParseAddr("2001:db8:30::b")
+	st.bridge.Want(Wants{Lead: true, Hops: []netip.Addr{hop}, MAC: ownMAC, Refresh: time.Hour})
+	st.sent(t, packet.Ask(ownMAC, netip.Addr{}, hop))
+	st.sw.Async(&openflow.PacketIn{
+		BufferID: openflow.NoBuffer, Cookie: pipeline.Cookie(pipeline.KindBase, 0, 0), Match: openflow.Match{openflow.InPort.Exact(2)},
+		Data: packet.Announce(openflow.MAC{2, 0, 0, 0, 0, 0x0b}, hop, false)[0],
+	})
+	found := next[NextHopFound](t, st)
+	if found.Addr != hop || found.Hop.Port != 2 || found.Hop.MAC != (openflow.MAC{2, 0, 0, 0, 0, 0x0b}) || found.Hop.Source != "nd" {
+		t.Errorf("%+v", found)
+	}
+}
+
 func TestStaleConnectionsAreFlushedInTheirZone(t *testing.T) {
 	st := newStand(t)
 	next[Connected](t, st)
 	st.bridge.Want(Wants{Lead: true, MAC: ownMAC, Zone: 5, Refresh: time.Hour})
 	st.sw.Disconnect()
 	next[Connected](t, st)
-	m := handedUp(segment(client, member, 0, false, nil), client, vip)
+	m := handedUp(segment(t, 6, client, member), 6, client, vip)
 	m.Cookie = pipeline.Cookie(pipeline.KindBase, 0, 0)
 	before := st.sw.Received(openflow.TypeExperimenter)
 	st.sw.Async(m)
-	out := st.sent(t, segment(client, vip, 0, false, nil))
+	out := st.sent(t, segment(t, 6, client, vip))
 	if out.InPort != 3 || st.sw.Received(openflow.TypeExperimenter) != before+1 {
 		t.Errorf("out of port %v, %d flushes", out.InPort, st.sw.Received(openflow.TypeExperimenter)-before)
 	}
+	other := netip.AddrPortFrom(client.Addr(), 40001)
 	// What somebody else's flow hands up is not brlb's business.
 	m.Cookie = 7
 	st.sw.Async(m)
 	m.Cookie = pipeline.Cookie(pipeline.KindBase, 0, 0)
-	m.Data = segment(client, member, 1, false, nil)
+	m.Data = segment(t, 6, other, member)
+	m.Match = handedUp(nil, 6, other, vip).Match
 	st.sw.Async(m)
-	st.sent(t, segment(client, vip, 1, false, nil))
+	st.sent(t, segment(t, 6, other, vip))
 	if _, _, resent := st.bridge.Counters(); resent != 2 {
 		t.Errorf("%d packets put back, want 2", resent)
 	}

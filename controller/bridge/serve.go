@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"brlb/controller/packet"
 	"brlb/controller/pipeline"
 	"brlb/controller/state"
 	"brlb/openflow"
@@ -358,7 +359,7 @@ func concerns(m *openflow.MultipartReply) bool {
 	return false
 }
 
-// ask sends an ARP request for each address.
+// ask sends a question for each address.
 func (v *serving) ask(ctx context.Context, addrs []netip.Addr) error {
 	if v.wants.MAC == (openflow.MAC{}) {
 		return nil // OVSDB has not been read yet
@@ -370,86 +371,9 @@ func (v *serving) ask(ctx context.Context, addrs []netip.Addr) error {
 				sender = g.Addr()
 			}
 		}
-		if err := v.session.Send(ctx, packetOut(arpAsk(v.wants.MAC, sender, addr))); err != nil {
+		if err := v.session.Send(ctx, packetOut(packet.Ask(v.wants.MAC, sender, addr))); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// packetIn handles a packet that one of brlb's flows sent up: an answer to an
-// ARP request, or the first packet of a connection whose tuple conntrack still
-// ties to another one.
-func (v *serving) packetIn(ctx context.Context, m *openflow.PacketIn) error {
-	if !pipeline.IsOwn(m.Cookie) {
-		return nil
-	}
-	switch m.Table {
-	case pipeline.TableClassify:
-		addr, mac, err := arpSender(m.Data)
-		if err != nil || !v.neighbours.Wanted(addr) {
-			return nil
-		}
-		v.neighbours.Learned(addr, time.Now())
-		v.bridge.opts.Emit(NextHopFound{Addr: addr, Hop: state.NextHop{MAC: mac, Port: uint32(m.InPort()), Source: "arp"}})
-	case pipeline.TableVIP:
-		if !v.wants.Lead {
-			return nil // the brlb that leads is told too
-		}
-		messages, err := putBack(m, v.wants.Zone)
-		if err != nil {
-			v.bridge.opts.Logger.Debug("packet not put back", "bridge", v.bridge.opts.Bridge, "err", err)
-			return nil
-		}
-		v.bridge.mu.Lock()
-		v.bridge.resent++
-		v.bridge.mu.Unlock()
-		return v.session.Send(ctx, messages...)
-	}
-	return nil
-}
-
-// putBack flushes the conntrack entry that stands in the way of a new
-// connection, and sends its first packet through the tables again.
-func putBack(m *openflow.PacketIn, zone uint16) ([]openflow.Message, error) {
-	ends, err := tcpTuple(m.Data)
-	if err != nil {
-		return nil, err
-	}
-	frame := slices.Clone(m.Data)
-	if orig, ok := originalTuple(m.Match); ok && orig.dst != ends.dst {
-		// The entry has translated the packet already: undo that.
-		if err := setDestination(frame, orig.dst); err != nil {
-			return nil, err
-		}
-		ends = orig
-	}
-	flush := &openflow.CTFlush{
-		Proto: protoTCP, HasZone: true, Zone: zone,
-		Orig: openflow.CTTuple{
-			Src: ends.src.Addr(), SrcPort: ends.src.Port(),
-			Dst: ends.dst.Addr(), DstPort: ends.dst.Port(),
-		},
-	}
-	again := &openflow.PacketOut{
-		BufferID: openflow.NoBuffer, InPort: m.InPort(),
-		Actions: pipeline.Resend(), Data: frame,
-	}
-	return []openflow.Message{flush, again}, nil
-}
-
-// originalTuple reads the tuple of the connection's first packet, which the
-// switch tells of packets whose entry it has found.
-func originalTuple(m openflow.Match) (tuple, bool) {
-	src, hasSrc := m.Get(openflow.CTNwSrc)
-	dst, hasDst := m.Get(openflow.CTNwDst)
-	srcPort, hasSrcPort := m.Get(openflow.CTTpSrc)
-	dstPort, hasDstPort := m.Get(openflow.CTTpDst)
-	if !hasSrc || !hasDst || !hasSrcPort || !hasDstPort || dst.IP().IsUnspecified() {
-		return tuple{}, false
-	}
-	return tuple{
-		src: netip.AddrPortFrom(src.IP(), uint16(srcPort.Uint64())),
-		dst: netip.AddrPortFrom(dst.IP(), uint16(dstPort.Uint64())),
-	}, true
 }

@@ -54,7 +54,7 @@ type Statement struct {
 type NextHop struct {
 	MAC    openflow.MAC
 	Port   uint32 // OpenFlow port number on the bridge
-	Source string // "ovsdb", "arp" or "adopted" (found in the switch's flows)
+	Source string // "ovsdb", "arp", "nd" or "adopted" (found in the switch's flows)
 }
 
 // Port is a port of the bridge, as the switch describes it.

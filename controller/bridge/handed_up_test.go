@@ -1,0 +1,129 @@
+package bridge
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"brlb/controller/packet"
+	"brlb/openflow"
+)
+
+var ownMAC = openflow.MAC{2, 0, 0x5e, 0, 1, 2}
+
+func unhex(t testing.TB, text string) []byte {
+	t.Helper()
+	b, err := hex.DecodeString(strings.Join(strings.Fields(text), ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+const arpReplyFrame = "02005e000102 02000000000b 0806  0001 0800 06 04 0002  02000000000b 0a1e000b  02005e000102 0a1e0001"
+
+var (
+	client  = netip.MustParseAddrPort("10.20.0.10:40000")
+	vip     = netip.MustParseAddrPort("10.20.0.100:80")
+	member  = netip.MustParseAddrPort("10.30.0.11:8080")
+	client6 = netip.MustParseAddrPort("[2001:db8:20::10]:40000")
+	vip6    = netip.MustParseAddrPort("[2001:db8:20::100]:80")
+	member6 = netip.MustParseAddrPort("[2001:db8:30::11]:8080")
+)
+
+// segment is the frame of an IP packet whose checksums are those of its
+// destination's: packet.SetDestination makes it from one without any.
+func segment(t testing.TB, proto uint8, src, dst netip.AddrPort) []byte {
+	t.Helper()
+	frame := unhex(t, "02005e000102 0200000000aa")
+	transport := make([]byte, 20)
+	binary.BigEndian.PutUint16(transport, src.Port())
+	if src.Addr().Is4() {
+		frame = append(frame, 8, 0, 0x45, 0, 0, 40, 0, 0, 0, 0, 64, proto, 0, 0)
+	} else {
+		frame = append(frame, 0x86, 0xdd, 0x60, 0, 0, 0, 0, 20, proto, 64)
+	}
+	frame = append(append(frame, src.Addr().AsSlice()...), make([]byte, len(dst.Addr().AsSlice()))...)
+	frame, err := packet.SetDestination(append(frame, transport...), dst)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return frame
+}
+
+// handedUp is a packet-in about a packet whose connection began as src to dst.
+func handedUp(frame []byte, proto uint8, src, dst netip.AddrPort) *openflow.PacketIn {
+	from, to := openflow.CTNwSrc, openflow.CTNwDst
+	if src.Addr().Is6() {
+		from, to = openflow.CTIPv6Src, openflow.CTIPv6Dst
+	}
+	return &openflow.PacketIn{
+		BufferID: openflow.NoBuffer, TotalLen: uint16(len(frame)), Table: 2, Data: frame,
+		Match: openflow.Match{
+			openflow.InPort.Exact(3), openflow.CTNwProto.Exact(uint64(proto)), from.Addr(src.Addr()), to.Addr(dst.Addr()),
+			openflow.CTTpSrc.Exact(uint64(src.Port())), openflow.CTTpDst.Exact(uint64(dst.Port())),
+		},
+	}
+}
+
+func TestPutBack(t *testing.T) {
+	bare := func(frame []byte) *openflow.PacketIn {
+		m := handedUp(frame, 6, client, vip)
+		m.Match = m.Match[:1]
+		return m
+	}
+	zero := netip.AddrPortFrom(netip.IPv4Unspecified(), 0)
+	cases := []struct {
+		name  string
+		proto uint8
+		in    *openflow.PacketIn
+		src   netip.AddrPort
+		dst   netip.AddrPort
+	}{
+		{"invalid: no entry was found", 6, bare(segment(t, 6, client, vip)), client, vip},
+		{"invalid: the tuple is told as zero", 6, handedUp(segment(t, 6, client, vip), 6, zero, zero), client, vip},
+		{"the tuple is that of another protocol", 6, handedUp(segment(t, 6, client, vip), 17, client, member), client, vip},
+		{"stale and translated", 6, handedUp(segment(t, 6, client, member), 6, client, vip), client, vip},
+		{"stale, not translated", 6, handedUp(segment(t, 6, client, vip), 6, client, vip), client, vip},
+		{"stale over IPv6", 6, handedUp(segment(t, 6, client6, member6), 6, client6, vip6), client6, vip6},
+		{"a stale datagram", 17, handedUp(segment(t, 17, client, member), 17, client, vip), client, vip},
+		{"a stale datagram over IPv6", 17, handedUp(segment(t, 17, client6, member6), 17, client6, vip6), client6, vip6},
+		{"stale SCTP", 132, handedUp(segment(t, 132, client, member), 132, client, vip), client, vip},
+		{"stale SCTP over IPv6", 132, handedUp(segment(t, 132, client6, member6), 132, client6, vip6), client6, vip6},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			was := bytes.Clone(c.in.Data)
+			messages, err := putBack(c.in, 5)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(was, c.in.Data) {
+				t.Error("the packet-in was changed")
+			}
+			flush, ok := messages[0].(*openflow.CTFlush)
+			want := openflow.CTTuple{Src: c.src.Addr(), Dst: c.dst.Addr(), SrcPort: c.src.Port(), DstPort: c.dst.Port()}
+			if !ok || flush.Orig != want || flush.Reply != (openflow.CTTuple{}) || !flush.HasZone || flush.Zone != 5 || flush.Proto != c.proto {
+				t.Errorf("flush %+v", messages[0])
+			}
+			out, ok := messages[1].(*openflow.PacketOut)
+			if frame := segment(t, c.proto, c.src, c.dst); !ok || len(messages) != 2 || !bytes.Equal(out.Data, frame) || out.InPort != 3 || out.BufferID != openflow.NoBuffer {
+				t.Errorf("out %+v\nwant %x", messages[1], frame)
+			}
+			if len(out.Actions) != 2 || out.Actions[1] != openflow.Action(openflow.Output{Port: openflow.PortTable}) {
+				t.Errorf("actions %v", out.Actions)
+			}
+		})
+	}
+	for name, in := range map[string]*openflow.PacketIn{
+		"nothing": bare(nil),
+		"ARP":     bare(unhex(t, arpReplyFrame)),
+	} {
+		if messages, err := putBack(in, 5); err == nil {
+			t.Errorf("%s: %v", name, messages)
+		}
+	}
+}
