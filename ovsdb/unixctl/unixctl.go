@@ -152,6 +152,16 @@ func (c *Conn) drop() error {
 // none. A command that the daemon refuses is an [Error]; after any other error
 // the command may have been run or not.
 func (c *Conn) Call(ctx context.Context, method string, params ...string) (string, error) {
+	var text string
+	err := c.run(ctx, method, params, func(r io.Reader, id uint64) (err error) {
+		text, err = readReply(r, id, method)
+		return err
+	})
+	return text, err
+}
+
+// run sends one command and has its answer read.
+func (c *Conn) run(ctx context.Context, method string, params []string, read func(r io.Reader, id uint64) error) error {
 	if _, ok := ctx.Deadline(); !ok {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, DefaultTimeout)
@@ -161,37 +171,40 @@ func (c *Conn) Call(ctx context.Context, method string, params ...string) (strin
 	case <-c.turn:
 		defer func() { c.turn <- struct{}{} }()
 	case <-ctx.Done():
-		return "", fmt.Errorf("unixctl: %s: another command holds the connection: %w", method, context.Cause(ctx))
+		return fmt.Errorf("unixctl: %s: another command holds the connection: %w", method, context.Cause(ctx))
 	}
 
 	nc, id, err := c.acquire(ctx)
 	if err != nil {
-		return "", err
+		return err
 	}
 	msg, err := appendRequest(nil, id, method, params)
 	if err != nil {
-		return "", fmt.Errorf("unixctl: %s: %w", method, err)
+		return fmt.Errorf("unixctl: %s: %w", method, err)
 	}
 	// The end of ctx is made a deadline in the past, which ends reads and
 	// writes at once.
 	stop := context.AfterFunc(ctx, func() { nc.SetDeadline(time.Unix(1, 0)) })
-	text, err := exchange(nc, msg, id, method)
+	_, err = nc.Write(msg)
+	if err == nil {
+		err = read(nc, id)
+	}
 	cancelled := !stop()
 	var refused *Error
 	if err == nil || errors.As(err, &refused) {
 		if cancelled {
 			c.abandon() // its deadline has passed or is about to
 		}
-		return text, err
+		return err
 	}
 	c.abandon()
 	switch {
 	case c.isClosed():
-		return "", ErrClosed
+		return ErrClosed
 	case ctx.Err() != nil:
-		return "", fmt.Errorf("unixctl: %s: no answer: %w", method, context.Cause(ctx))
+		return fmt.Errorf("unixctl: %s: no answer: %w", method, context.Cause(ctx))
 	}
-	return "", fmt.Errorf("unixctl: %s: %w", method, err)
+	return fmt.Errorf("unixctl: %s: %w", method, err)
 }
 
 // acquire returns the connection, made anew if need be, and the next id.
@@ -262,13 +275,6 @@ func appendText(b []byte, s string) ([]byte, error) {
 		return nil, fmt.Errorf("%s is not valid UTF-8", quoteCut(s))
 	}
 	return jsontext.AppendQuote(b, s)
-}
-
-func exchange(nc net.Conn, msg []byte, id uint64, method string) (string, error) {
-	if _, err := nc.Write(msg); err != nil {
-		return "", err
-	}
-	return readReply(nc, id, method)
 }
 
 // reply is a response as far as it matters: {"id":1,"result":"..."} with or
