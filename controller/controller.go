@@ -116,9 +116,14 @@ func bridgeOptions(cfg *config.Config, logger *slog.Logger, l *loop) bridge.Opti
 }
 
 func proberOptions(cfg *config.Config, l *loop) health.Options {
-	dialer := &health.Dialer{Source4: cfg.ProbeSource, Device: cfg.ProbeDevice}
+	dialer := &health.Dialer{Device: cfg.ProbeDevice, Netns: cfg.ProbeNetns}
+	if cfg.ProbeSource.Is6() {
+		dialer.Source6 = cfg.ProbeSource
+	} else {
+		dialer.Source4 = cfg.ProbeSource
+	}
 	return health.Options{
-		Dial: dialer.DialContext, Allow: cfg.ProbeAllow, AllowExec: cfg.AllowExec,
+		Dial: dialer.DialContext, Netns: cfg.ProbeNetns, Allow: cfg.ProbeAllow, AllowExec: cfg.AllowExec,
 		OnResult: l.probes.observe, Excuse: l.path.excuse,
 	}
 }
@@ -138,6 +143,7 @@ func unchangeable(old, new *config.Config) error {
 		{"probe_allow", old.ProbeAllow, new.ProbeAllow},
 		{"probe_source", old.ProbeSource, new.ProbeSource},
 		{"probe_device", old.ProbeDevice, new.ProbeDevice},
+		{"probe_netns", old.ProbeNetns, new.ProbeNetns},
 		{"allow_exec", old.AllowExec, new.AllowExec},
 	} {
 		if !reflect.DeepEqual(setting.old, setting.new) {

@@ -100,6 +100,11 @@ func (l *loop) degraded() []string {
 	if l.probeProblem != "" {
 		say("probes are not as they should be: %s", l.probeProblem)
 	}
+	if l.sw.session != 0 { // else they are blind for that reason
+		if probes := l.prober.Stats(); probes.Blind > 0 {
+			say("%d of %d probes find out nothing, so verdicts stay as they are: %s", probes.Blind, probes.Targets, probes.Why)
+		}
+	}
 	if l.reconcile.problem != "" {
 		wrong = append(wrong, l.reconcile.problem)
 	}

@@ -111,8 +111,8 @@ type agentProbe struct {
 	send []byte
 }
 
-func compileAgentLine(c Check, dial DialFunc) (probe, error) {
-	return agentProbe{dial, []byte(c.Send)}, nil
+func compileAgentLine(c Check, w way) (probe, error) {
+	return agentProbe{w.dial, []byte(c.Send)}, nil
 }
 
 // maxAgentLine bounds the line of an agent, in bytes.

@@ -13,14 +13,19 @@ import (
 	"time"
 )
 
-// Dialer opens connections from a chosen source address or device. The zero
-// value leaves both to the kernel. Its [Dialer.DialContext] is a [DialFunc].
+// Dialer opens connections from a chosen source address, device or network
+// namespace. The zero value leaves them to the kernel. Its
+// [Dialer.DialContext] is a [DialFunc].
 type Dialer struct {
 	// Source4 and Source6 are the local addresses for IPv4 and IPv6 targets.
 	Source4, Source6 netip.Addr
 	// Device is the network interface that connections must use
 	// (SO_BINDTODEVICE), such as "eth1".
 	Device string
+	// Netns is the path of the network namespace that connections are opened
+	// in, such as /run/netns/probes; empty is that of this process. Entering
+	// it takes CAP_SYS_ADMIN.
+	Netns string
 }
 
 // ipBindAddressNoPort is IP_BIND_ADDRESS_NO_PORT of linux/in.h: bind the
@@ -36,7 +41,7 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 	if source.IsValid() {
 		nd.LocalAddr = localAddr(network, source)
 	}
-	if d.Device != "" || source.IsValid() {
+	if d.Device != "" || d.Netns != "" || source.IsValid() {
 		nd.Control = func(_, _ string, raw syscall.RawConn) error {
 			var err error
 			if ctlErr := raw.Control(func(fd uintptr) { err = d.prepare(int(fd), source.IsValid()) }); ctlErr != nil {
@@ -70,6 +75,11 @@ func localAddr(network string, source netip.Addr) net.Addr {
 
 // prepare sets the options of a socket before it is bound.
 func (d *Dialer) prepare(fd int, sourced bool) error {
+	if d.Netns != "" {
+		if err := moveSocket(fd, d.Netns); err != nil {
+			return err
+		}
+	}
 	if d.Device != "" {
 		if err := syscall.BindToDevice(fd, d.Device); err != nil {
 			return fmt.Errorf("bind to device %q: %w", d.Device, err)
@@ -148,8 +158,13 @@ func dialFailed(err error) report {
 	return localError(err)
 }
 
-// localError reports an attempt that failed on our own side.
+// localError reports an attempt that failed on our own side. The reason alone
+// is said: what was dialed is known.
 func localError(err error) report {
+	var op *net.OpError
+	if errors.As(err, &op) {
+		err = op.Err
+	}
 	return report{code: SOCKERR, detail: "local error: " + cut(err.Error())}
 }
 

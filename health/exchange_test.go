@@ -45,7 +45,12 @@ func TestTCPExchangeOnLoopback(t *testing.T) {
 // ends; nil is no answer.
 func serveUDP(t *testing.T, handle func([]byte) []byte) netip.AddrPort {
 	t.Helper()
-	c, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	return serveUDPOn(t, netip.MustParseAddrPort("127.0.0.1:0"), handle)
+}
+
+func serveUDPOn(t *testing.T, address netip.AddrPort, handle func([]byte) []byte) netip.AddrPort {
+	t.Helper()
+	c, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(address))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,7 @@ import (
 //     and CHECK_TIMEOUT (in milliseconds). Its standard input is empty.
 //   - Exit code 0 passes, 75 (EX_TEMPFAIL of sysexits.h) is inconclusive, any
 //     other fails. The first line that it prints is kept as the reason.
+//   - It runs in the network namespace that the prober was given.
 //   - At the timeout it is killed together with its process group.
 //   - The program and the directories that lead to it belong to root or to the
 //     user this process runs as, and nobody else may write to them.
@@ -47,13 +48,14 @@ func validateExec(c Check) error {
 type execProbe struct {
 	command string
 	timeout time.Duration
+	netns   string
 }
 
-func compileExec(c Check, _ DialFunc) (probe, error) {
+func compileExec(c Check, w way) (probe, error) {
 	if err := soleWriter(c.Command); err != nil {
 		return nil, err
 	}
-	return execProbe{c.Command, c.Timeout}, nil
+	return execProbe{c.Command, c.Timeout, w.netns}, nil
 }
 
 func (p execProbe) probe(ctx context.Context, address netip.AddrPort) report {
@@ -72,8 +74,18 @@ func (p execProbe) probe(ctx context.Context, address netip.AddrPort) report {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = pipeGrace
-	err := cmd.Run()
+	err := p.start(cmd)
+	if err == nil {
+		err = cmd.Wait()
+	}
 	return judgeExit(ctx, err, output.firstLine())
+}
+
+func (p execProbe) start(cmd *exec.Cmd) error {
+	if p.netns == "" {
+		return cmd.Start()
+	}
+	return inNetns(p.netns, cmd.Start)
 }
 
 // judgeExit reports how a program ended.

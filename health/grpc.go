@@ -53,8 +53,8 @@ type grpcProbe struct {
 	request []byte
 }
 
-func compileGRPC(c Check, dial DialFunc) (probe, error) {
-	p := &grpcProbe{dial: dial, request: grpcRequest(c.Service)}
+func compileGRPC(c Check, w way) (probe, error) {
+	p := &grpcProbe{dial: w.dial, request: grpcRequest(c.Service)}
 	if c.Type == GRPCS {
 		var err error
 		if p.tls, err = newTLSClient(c.TLS, "", "h2"); err != nil {

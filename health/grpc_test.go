@@ -21,7 +21,12 @@ import (
 // serveGRPC runs a gRPC server until the test ends.
 func serveGRPC(t *testing.T, register func(*grpc.Server), opts ...grpc.ServerOption) netip.AddrPort {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	return serveGRPCOn(t, "127.0.0.1:0", register, opts...)
+}
+
+func serveGRPCOn(t *testing.T, address string, register func(*grpc.Server), opts ...grpc.ServerOption) netip.AddrPort {
+	t.Helper()
+	l, err := net.Listen("tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}

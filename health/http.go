@@ -36,13 +36,13 @@ type httpProbe struct {
 	asResponse *http.Request  // tells ReadResponse whether a body follows
 }
 
-func compileHTTP(c Check, dial DialFunc) (probe, error) {
+func compileHTTP(c Check, w way) (probe, error) {
 	status, err := parseStatus(c.HTTP.Status)
 	if err != nil {
 		return nil, err
 	}
 	p := &httpProbe{
-		dial:       dial,
+		dial:       w.dial,
 		opts:       c.HTTP,
 		start:      c.HTTP.Method + " " + c.HTTP.Path + " HTTP/1.1\r\n",
 		rest:       requestHeaders(c.HTTP.Headers),

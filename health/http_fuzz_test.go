@@ -21,7 +21,7 @@ func FuzzHTTPAnswer(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	c := Check{Type: HTTP, HTTP: HTTPOptions{Contains: "ok"}}.WithDefaults()
-	compiled, err := compileHTTP(c, nil)
+	compiled, err := compileHTTP(c, way{})
 	if err != nil {
 		f.Fatal(err)
 	}

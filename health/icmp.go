@@ -22,7 +22,7 @@ const (
 // attempt, so a late reply to an earlier one is not taken for this one's.
 type icmpProbe struct{ dial DialFunc }
 
-func compileICMP(_ Check, dial DialFunc) (probe, error) { return icmpProbe{dial}, nil }
+func compileICMP(_ Check, w way) (probe, error) { return icmpProbe{w.dial}, nil }
 
 func (p icmpProbe) probe(ctx context.Context, address netip.AddrPort) report {
 	ip := address.Addr().Unmap()

@@ -34,7 +34,13 @@ type kind struct {
 	// validate checks the options of the kind; nil if nothing can be wrong.
 	validate func(Check) error
 	// compile prepares what all attempts of a valid check share.
-	compile func(Check, DialFunc) (probe, error)
+	compile func(Check, way) (probe, error)
+}
+
+// way is how attempts get to their endpoints.
+type way struct {
+	dial  DialFunc
+	netns string // in which programs run; empty: this process's
 }
 
 var kinds = map[Type]kind{

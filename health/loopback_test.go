@@ -32,7 +32,13 @@ func TestMain(m *testing.M) {
 // test ends. handle need not close the connection.
 func serve(t *testing.T, handle func(net.Conn)) netip.AddrPort {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	return serveOn(t, "127.0.0.1:0", handle)
+}
+
+// serveOn is serve on an address of the caller's.
+func serveOn(t *testing.T, address string, handle func(net.Conn)) netip.AddrPort {
+	t.Helper()
+	l, err := net.Listen("tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,11 +78,17 @@ func untilClosed(c net.Conn) { io.Copy(io.Discard, c) }
 // attempt compiles and makes one attempt on address.
 func attempt(t *testing.T, c Check, address netip.AddrPort) report {
 	t.Helper()
+	return attemptBy(t, way{dial: new(Dialer).DialContext}, c, address)
+}
+
+// attemptBy is attempt on a way of its own.
+func attemptBy(t *testing.T, w way, c Check, address netip.AddrPort) report {
+	t.Helper()
 	c = c.WithDefaults()
 	if err := c.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	p, err := kinds[c.Type].compile(c, new(Dialer).DialContext)
+	p, err := kinds[c.Type].compile(c, w)
 	if err != nil {
 		t.Fatal(err)
 	}

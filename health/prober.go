@@ -14,6 +14,9 @@ import (
 type Options struct {
 	// Dial opens the connections of all attempts. Default: a zero [Dialer].
 	Dial DialFunc
+	// Netns is the path of the network namespace in which exec checks run their
+	// programs; empty is that of this process. See also [Dialer.Netns].
+	Netns string
 	// MaxInFlight caps the attempts under way at once. Attempts beyond it wait;
 	// targets that are failing may hold no more than half of it, so that they
 	// delay nobody else. Default 16384, or half of the process's limit of open
@@ -65,7 +68,15 @@ type Stats struct {
 	Targets  int // under watch
 	InFlight int // attempts under way
 	Waiting  int // attempts that are due and wait because of MaxInFlight
+	// Blind is how many targets nothing is known of any more: their last
+	// blindAfter attempts or more were inconclusive. Why is what became of the
+	// newest of them.
+	Blind int
+	Why   string
 }
+
+// blindAfter is how many inconclusive attempts in a row are no accident.
+const blindAfter = 3
 
 // Prober probes a set of targets. All methods may be called at any time, from
 // any goroutine.
@@ -84,6 +95,8 @@ type Prober struct {
 	timetable timetable
 	lanes     lanes
 	news      fifo // watches whose transition was not handed out yet, in order
+	blind     int  // see Stats
+	blindWhy  string
 }
 
 // watchKey identifies a target without comparing whole checks.
@@ -199,7 +212,7 @@ func (p *Prober) compileAll(targets []Target) (map[Check]*compiledCheck, error) 
 		if p.checks[t.Check] != nil || added[t.Check] != nil {
 			continue
 		}
-		probe, err := kinds[t.Check.Type].compile(t.Check, p.opts.Dial)
+		probe, err := kinds[t.Check.Type].compile(t.Check, way{p.opts.Dial, p.opts.Netns})
 		if err != nil {
 			return nil, fmt.Errorf("health: check of target %v: %w", t.Address, err)
 		}
@@ -220,6 +233,9 @@ func (p *Prober) add(key watchKey, t Target, now time.Time) {
 // remove forgets w and ends its attempt. The caller holds the lock.
 func (p *Prober) remove(key watchKey, w *watch) {
 	w.removed, w.news = true, nil
+	if w.inconclusive >= blindAfter {
+		p.blind--
+	}
 	p.timetable.remove(w)
 	if w.cancel != nil {
 		w.cancel()
@@ -253,5 +269,7 @@ func (p *Prober) Stats() Stats {
 		Targets:  len(p.watches),
 		InFlight: p.lanes.running[trusted] + p.lanes.running[suspect],
 		Waiting:  p.lanes.waiting[trusted].len() + p.lanes.waiting[suspect].len(),
+		Blind:    p.blind,
+		Why:      p.blindWhy,
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -279,6 +280,20 @@ func TestLocalErrorsNeverCount(t *testing.T) {
 		time.Sleep(time.Minute)
 		if s, _ := p.Snapshot(targets[0]); s.State != Up || s.Inconclusive < 59 || s.Last.Code != SOCKERR {
 			t.Errorf("snapshot after a minute of local errors: %v, %d inconclusive, last %v", s.State, s.Inconclusive, s.Last)
+		}
+		if s := p.Stats(); s.Blind != len(targets) || !strings.Contains(s.Why, "local error: ") {
+			t.Errorf("after a minute of local errors: %+v", s)
+		}
+		if err := p.Set(targets[1:]); err != nil {
+			t.Fatal(err)
+		}
+		if s := p.Stats(); s.Blind != len(targets)-1 {
+			t.Errorf("after a blind target has gone: %+v", s)
+		}
+		n.setRule(open)
+		time.Sleep(time.Minute)
+		if s := p.Stats(); s.Blind != 0 {
+			t.Errorf("a minute later: %+v", s)
 		}
 	})
 }

@@ -195,11 +195,7 @@ func (p *Prober) record(w *watch, l lane, r *Result, stated bool) bool {
 		w.agent = r.Agent
 	}
 	r.Agent = w.agent
-	if outcome == Inconclusive {
-		w.inconclusive++
-	} else {
-		w.inconclusive = 0
-	}
+	p.countBlind(w, outcome, r.Detail)
 	if w.verdict.Step(outcome, w.check.Rise, w.check.Fall, end) || before != w.agent {
 		p.announce(w, from, before, *r)
 	}
@@ -210,6 +206,25 @@ func (p *Prober) record(w *watch, l lane, r *Result, stated bool) bool {
 		p.poke()
 	}
 	return true
+}
+
+// countBlind counts the inconclusive attempts on w, and the targets that have
+// too many of them. The caller holds the lock.
+func (p *Prober) countBlind(w *watch, outcome Outcome, why string) {
+	if outcome != Inconclusive {
+		if w.inconclusive >= blindAfter {
+			p.blind--
+		}
+		w.inconclusive = 0
+		return
+	}
+	w.inconclusive++
+	if w.inconclusive == blindAfter {
+		p.blind++
+	}
+	if w.inconclusive >= blindAfter {
+		p.blindWhy = why
+	}
 }
 
 // announce queues the change of w from what it was before r. The caller holds

@@ -32,8 +32,8 @@ type tcpProbe struct {
 	send, expect []byte
 }
 
-func compileTCP(c Check, dial DialFunc) (probe, error) {
-	return tcpProbe{dial, []byte(c.Send), []byte(c.Expect)}, nil
+func compileTCP(c Check, w way) (probe, error) {
+	return tcpProbe{w.dial, []byte(c.Send), []byte(c.Expect)}, nil
 }
 
 func (p tcpProbe) probe(ctx context.Context, address netip.AddrPort) report {

@@ -24,8 +24,8 @@ type udpProbe struct {
 	send, expect []byte
 }
 
-func compileUDP(c Check, dial DialFunc) (probe, error) {
-	return udpProbe{dial, []byte(c.Send), []byte(c.Expect)}, nil
+func compileUDP(c Check, w way) (probe, error) {
+	return udpProbe{w.dial, []byte(c.Send), []byte(c.Expect)}, nil
 }
 
 func (p udpProbe) probe(ctx context.Context, address netip.AddrPort) report {

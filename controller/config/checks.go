@@ -3,6 +3,7 @@ package config
 import (
 	"encoding/hex"
 	"net/netip"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -322,4 +323,24 @@ func (d *document) device(e entry, dst *string) {
 		return
 	}
 	*dst = s
+}
+
+// netnsDir is where `ip netns` keeps the namespaces that have names.
+const netnsDir = "/var/run/netns"
+
+// netns reads the name or the path of a network namespace into dst, as a path.
+// It need not exist yet: probes say so while it does not.
+func (d *document) netns(e entry, dst *string) {
+	s, ok := d.text(e)
+	if !ok {
+		return
+	}
+	switch {
+	case isCleanPath(s):
+		*dst = s
+	case isName(s):
+		*dst = filepath.Join(netnsDir, s)
+	default:
+		d.fail(e.path, "%s: a network namespace has a name, as `ip netns` shows it, or an absolute path", quote(s))
+	}
 }

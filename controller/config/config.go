@@ -48,6 +48,9 @@ type Config struct {
 	// ProbeDevice is the network interface that probes must use; empty leaves it
 	// to the kernel.
 	ProbeDevice string
+	// ProbeNetns is the path of the network namespace that probes are made from;
+	// empty means brlb's own.
+	ProbeNetns string
 	// AllowExec permits checks that start programs.
 	AllowExec bool
 

@@ -130,6 +130,7 @@ func TestEverySetting(t *testing.T) {
 		ProbeAllow:       []netip.Prefix{netip.MustParsePrefix("10.30.0.0/16"), netip.MustParsePrefix("10.50.0.0/24")},
 		ProbeSource:      netip.MustParseAddr("10.30.0.2"),
 		ProbeDevice:      "br1",
+		ProbeNetns:       "/var/run/netns/probes",
 		AllowExec:        true,
 		Checks: []Check{
 			{Name: "agent", Port: 9000, Check: times(health.Check{Type: health.AgentLine, Send: "hello\n"})},

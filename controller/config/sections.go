@@ -28,7 +28,7 @@ const (
 
 func (d *document) config(e entry) *Config {
 	f := d.mapping(e, "bridge", "run_dir", "ovsdb", "openflow", "api", "mac", "zone", "gateways", "miss",
-		"start_deadline", "neighbour_refresh", "probe_allow", "probe_source", "probe_device", "allow_exec", "checks", "pools", "services")
+		"start_deadline", "neighbour_refresh", "probe_allow", "probe_source", "probe_device", "probe_netns", "allow_exec", "checks", "pools", "services")
 	c := &Config{
 		Bridge:           DefaultBridge,
 		RunDir:           DefaultRunDir,
@@ -55,6 +55,7 @@ func (d *document) config(e entry) *Config {
 	}
 	d.addr(f["probe_source"], &c.ProbeSource)
 	d.device(f["probe_device"], &c.ProbeDevice)
+	d.netns(f["probe_netns"], &c.ProbeNetns)
 	d.boolean(f["allow_exec"], &c.AllowExec)
 	for _, x := range d.named(f["checks"]) {
 		c.Checks = append(c.Checks, d.check(x))
