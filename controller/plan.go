@@ -136,8 +136,8 @@ func (c *consequence) add(req api.PlanRequest) error {
 		return err
 	}
 	address, err := netip.ParseAddrPort(req.Address)
-	if err != nil || !address.Addr().Is4() || address.Port() == 0 {
-		return badRequest(http.StatusBadRequest, "%.60q is not the IPv4 address and port of a member, such as 10.30.0.15:8080", req.Address)
+	if err != nil || config.HostProblem(address.Addr()) != "" || address.Port() == 0 {
+		return badRequest(http.StatusBadRequest, "%.60q is not the address and port of a member, such as 10.30.0.15:8080", req.Address)
 	}
 	c.pool, c.name = pool.Name, req.Member
 	if m := pool.Member(address.String()); m != nil {

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,11 +21,11 @@ import (
 // beside it, by the switch.
 func (l *loop) Trace(ctx context.Context, req api.TraceRequest) (*api.Trace, error) {
 	v := l.view.Load()
-	trace, ends, err := traceOffline(v.snapshot, req)
+	trace, t, err := traceOffline(v.snapshot, req)
 	if err != nil {
 		return nil, err
 	}
-	trace.Switch, err = l.traceSwitch(ctx, v, trace, ends, req.InPort)
+	trace.Switch, err = l.traceSwitch(ctx, v, trace, t, req.InPort, req.VLAN)
 	if err != nil {
 		trace.SwitchError = err.Error()
 	}
@@ -38,50 +39,69 @@ func TraceFile(cfg *config.Config, req api.TraceRequest) (*api.Trace, error) {
 	return trace, err
 }
 
-// tupleEnds are the two ends of a connection to a VIP.
-type tupleEnds struct{ src, dst netip.AddrPort }
-
-func traceOffline(s *state.Snapshot, req api.TraceRequest) (*api.Trace, tupleEnds, error) {
-	service, dst, err := serviceOf(s, req)
-	if err != nil {
-		return nil, tupleEnds{}, err
-	}
+func traceOffline(s *state.Snapshot, req api.TraceRequest) (*api.Trace, pipeline.Tuple, error) {
+	var none pipeline.Tuple
 	src, err := netip.ParseAddr(req.Src)
-	if err != nil || !src.Is4() {
-		return nil, tupleEnds{}, badRequest(http.StatusBadRequest, "source %.60q is not an IPv4 address", req.Src)
+	if err != nil {
+		return nil, none, badRequest(http.StatusBadRequest, "source %.60q is not an address", req.Src)
+	}
+	proto := config.Proto(cmp.Or(req.Proto, string(config.ProtoTCP)))
+	number, known := protoNumbers[proto]
+	if !known {
+		return nil, none, badRequest(http.StatusBadRequest, "protocol %.60q is not known: tcp, udp and sctp are", req.Proto)
+	}
+	service, dst, err := serviceOf(s, src, proto, req)
+	if err != nil {
+		return nil, none, err
 	}
 	pool := s.Pool(service.Pool)
-	ends := tupleEnds{src: netip.AddrPortFrom(src, req.SrcPort), dst: dst}
-	hash, slot := pipeline.Slot(pool, ends.src, ends.dst)
+	t := pipeline.Tuple{Proto: number, Src: netip.AddrPortFrom(src, req.SrcPort), Dst: dst}
+	hash, slot := pipeline.Slot(pool, t)
 	trace := &api.Trace{
-		Flow: fmt.Sprintf("tcp %s -> %s", ends.src, ends.dst), Service: service.Name,
-		Pool: pool.Name, PoolID: pool.ID, Hash: fmt.Sprintf("0x%08x", hash), Slot: slot,
+		Flow: fmt.Sprintf("%s %s -> %s", proto, t.Src, t.Dst), Service: service.Name,
+		Pool: pool.Name, PoolID: pool.ID, Affinity: string(pool.Affinity), Hash: fmt.Sprintf("0x%08x", hash), Slot: slot,
 	}
 	if owner := pool.Owner(slot); owner != nil {
 		trace.Member, trace.Address = owner.Name, owner.ID.Key
 	}
-	return trace, ends, nil
+	return trace, t, nil
 }
 
-// serviceOf finds the service that a request means.
-func serviceOf(s *state.Snapshot, req api.TraceRequest) (*state.Service, netip.AddrPort, error) {
+// protoNumbers are the protocols that a trace may ask for.
+var protoNumbers = map[config.Proto]uint8{config.ProtoTCP: 6, config.ProtoUDP: 17, config.ProtoSCTP: 132}
+
+// serviceOf finds the service that a request means, and the address and port of
+// it. A service of one port goes before one of all protocols.
+func serviceOf(s *state.Snapshot, src netip.Addr, proto config.Proto, req api.TraceRequest) (*state.Service, netip.AddrPort, error) {
 	type match struct {
 		service *state.Service
 		dst     netip.AddrPort
 	}
-	var found []match
+	var exact, any []match
 	for i := range s.Services {
 		for _, addr := range s.Services[i].Addresses {
+			if addr.Is6() != src.Is6() || req.Dst != "" && req.Dst != addr.String() {
+				continue
+			}
 			for _, port := range s.Services[i].Ports {
-				if (req.Dst == "" || req.Dst == addr.String()) && (req.DstPort == 0 || req.DstPort == port.Number) {
-					found = append(found, match{&s.Services[i], netip.AddrPortFrom(addr, port.Number)})
+				number := cmp.Or(req.DstPort, port.First)
+				found := match{&s.Services[i], netip.AddrPortFrom(addr, number)}
+				switch {
+				case port.Proto == config.ProtoAny && number != 0:
+					any = append(any, found)
+				case port.Proto == proto && port.Contains(proto, number):
+					exact = append(exact, found)
 				}
 			}
 		}
 	}
+	found := exact
+	if len(found) == 0 {
+		found = any
+	}
 	switch len(found) {
 	case 0:
-		return nil, netip.AddrPort{}, badRequest(http.StatusNotFound, "no service is at %s port %d", orAny(req.Dst), req.DstPort)
+		return nil, netip.AddrPort{}, badRequest(http.StatusNotFound, "no service is at %s port %d/%s", orAny(req.Dst), req.DstPort, proto)
 	case 1:
 		return found[0].service, found[0].dst, nil
 	}
@@ -104,7 +124,7 @@ var (
 )
 
 // traceSwitch asks the switch where the first packet of a connection goes.
-func (l *loop) traceSwitch(ctx context.Context, v *view, offline *api.Trace, ends tupleEnds, inPort string) (*api.SwitchTrace, error) {
+func (l *loop) traceSwitch(ctx context.Context, v *view, offline *api.Trace, t pipeline.Tuple, inPort string, vlan uint16) (*api.SwitchTrace, error) {
 	if v.sw.session == 0 {
 		return nil, errors.New("the switch is not connected")
 	}
@@ -112,9 +132,7 @@ func (l *loop) traceSwitch(ctx context.Context, v *view, offline *api.Trace, end
 	if err != nil {
 		return nil, err
 	}
-	flow := fmt.Sprintf("in_port=%d,tcp,dl_src=02:00:00:00:00:fe,dl_dst=%s,nw_src=%s,nw_dst=%s,nw_ttl=64,tp_src=%d,tp_dst=%d,tcp_flags=syn",
-		port, v.snapshot.MAC, ends.src.Addr(), ends.dst.Addr(), ends.src.Port(), ends.dst.Port())
-	text, err := ask(ctx, v.config.RunDir, "ofproto/trace", v.snapshot.Bridge, flow, "--ct-next", "trk,new")
+	text, err := ask(ctx, v.config.RunDir, "ofproto/trace", v.snapshot.Bridge, traceFlow(v.snapshot, t, port, vlan), "--ct-next", "trk,new")
 	if err != nil {
 		return nil, err
 	}
@@ -137,8 +155,39 @@ func (l *loop) traceSwitch(ctx context.Context, v *view, offline *api.Trace, end
 		answer.Slot = 0
 	}
 	answer.Agrees = answer.Slot == offline.Slot && answer.Member == offline.Member
-	answer.Entry = l.conntrackEntry(ctx, v, ends)
+	answer.Entry = l.conntrackEntry(ctx, v, t)
 	return answer, nil
+}
+
+// traceFlow is the first packet of a connection, as ofproto/trace reads it.
+func traceFlow(s *state.Snapshot, t pipeline.Tuple, port uint32, vlan uint16) string {
+	word, addresses, ports := "", "nw_src=%s,nw_dst=%s", ""
+	switch protoWord(t.Proto) {
+	case config.ProtoTCP:
+		word, ports = "tcp", ",tcp_src=%d,tcp_dst=%d,tcp_flags=syn"
+	case config.ProtoUDP:
+		word, ports = "udp", ",udp_src=%d,udp_dst=%d"
+	case config.ProtoSCTP:
+		word, ports = "sctp", ",sctp_src=%d,sctp_dst=%d"
+	}
+	if t.Dst.Addr().Is6() {
+		word, addresses = word+"6", "ipv6_src=%s,ipv6_dst=%s"
+	}
+	flow := fmt.Sprintf("in_port=%d,%s,dl_src=02:00:00:00:00:fe,dl_dst=%s,nw_ttl=64,", port, word, s.MAC) +
+		fmt.Sprintf(addresses, t.Src.Addr(), t.Dst.Addr()) + fmt.Sprintf(ports, t.Src.Port(), t.Dst.Port())
+	if vlan != 0 {
+		flow += fmt.Sprintf(",dl_vlan=%d", vlan)
+	}
+	return flow
+}
+
+func protoWord(number uint8) config.Proto {
+	for proto, n := range protoNumbers {
+		if n == number {
+			return proto
+		}
+	}
+	return ""
 }
 
 func register(r *regexp.Regexp, text string) int {
@@ -177,12 +226,12 @@ func ingress(s *state.Snapshot, name string) (uint32, error) {
 
 // conntrackEntry returns the line of the connection in the switch's conntrack
 // table, "" if there is none.
-func (l *loop) conntrackEntry(ctx context.Context, v *view, ends tupleEnds) string {
+func (l *loop) conntrackEntry(ctx context.Context, v *view, t pipeline.Tuple) string {
 	text, err := ask(ctx, v.config.RunDir, "dpctl/dump-conntrack", fmt.Sprintf("zone=%d", v.snapshot.Zone))
 	if err != nil {
 		return ""
 	}
-	orig := fmt.Sprintf("orig=(src=%s,dst=%s,sport=%d,dport=%d)", ends.src.Addr(), ends.dst.Addr(), ends.src.Port(), ends.dst.Port())
+	orig := fmt.Sprintf("orig=(src=%s,dst=%s,sport=%d,dport=%d)", t.Src.Addr(), t.Dst.Addr(), t.Src.Port(), t.Dst.Port())
 	for line := range strings.Lines(text) {
 		if strings.Contains(line, orig) {
 			return strings.TrimSpace(line)

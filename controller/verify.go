@@ -64,11 +64,8 @@ func (c *checker) pool(p *state.Pool) {
 	rows := c.rows(pipeline.KindSlot, p.ID)
 	c.say(name+"slot rows", len(rows) == want, "%d rows, %d expected", len(rows), want)
 
-	links := 0
-	for _, row := range c.rows(pipeline.KindHash, p.ID) {
-		links, _ = pipeline.Links(row.Mod)
-	}
-	c.say(name+"multipath links", links == p.Slots, "%d links, the table has %d slots", links, p.Slots)
+	links := c.links(p)
+	c.say(name+"multipath links", len(links) == 1 && links[0] == p.Slots, "%s links, the table has %d slots", words(links), p.Slots)
 
 	owners, strangers := c.owners(p, rows)
 	digest := ""
@@ -79,6 +76,24 @@ func (c *checker) pool(p *state.Pool) {
 	c.anchor(name, p)
 	c.say(name+"owners are active", len(strangers) == 0, "%s", orAll(strangers, "every slot belongs to an active member"))
 	c.members(name, p)
+}
+
+// links reads how many links the pool's multipath rows have, each number once.
+func (c *checker) links(p *state.Pool) []int {
+	var found []int
+	for _, row := range c.rows(pipeline.KindHash, p.ID) {
+		if links, ok := pipeline.Links(row.Mod); ok && !slices.Contains(found, links) {
+			found = append(found, links)
+		}
+	}
+	return found
+}
+
+func words(numbers []int) string {
+	if len(numbers) == 0 {
+		return "no"
+	}
+	return strings.Trim(fmt.Sprint(numbers), "[]")
 }
 
 // owners reads who owns each slot on the switch, and which owners should not.

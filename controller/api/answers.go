@@ -73,7 +73,7 @@ func (s *Server) flows(_ http.ResponseWriter, r *http.Request) (any, error) {
 }
 
 func (s *Server) trace(_ http.ResponseWriter, r *http.Request) (any, error) {
-	q, err := query(r, "src", "sport", "dst", "dport", "in_port")
+	q, err := query(r, "src", "sport", "dst", "dport", "proto", "in_port", "vlan")
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,9 @@ func (s *Server) trace(_ http.ResponseWriter, r *http.Request) (any, error) {
 		SrcPort: q.port("sport", true),
 		Dst:     q.address("dst", false),
 		DstPort: q.port("dport", false),
+		Proto:   q.choice("proto", "tcp", "tcp", "udp", "sctp"),
 		InPort:  q.text("in_port"),
+		VLAN:    q.vlan("vlan"),
 	}
 	if q.err != nil {
 		return nil, q.err

@@ -126,8 +126,14 @@ func (c *Client) Trace(ctx context.Context, req TraceRequest) (*Trace, error) {
 	if req.DstPort != 0 {
 		q.Set("dport", strconv.Itoa(int(req.DstPort)))
 	}
+	if req.Proto != "" {
+		q.Set("proto", req.Proto)
+	}
 	if req.InPort != "" {
 		q.Set("in_port", req.InPort)
+	}
+	if req.VLAN != 0 {
+		q.Set("vlan", strconv.Itoa(int(req.VLAN)))
 	}
 	return get[Trace](ctx, c, "/v1/trace", q)
 }

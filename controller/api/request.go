@@ -145,6 +145,15 @@ func (q *values) port(name string, needed bool) uint16 {
 	return uint16(n)
 }
 
+// vlan is a VLAN id, or 0 if it is absent.
+func (q *values) vlan(name string) uint16 {
+	n := q.number(name, 16)
+	if n > 4094 || n == 0 && q.Get(name) != "" {
+		q.fail("%s is %s: it must be a VLAN id from 1 to 4094", name, quote(q.Get(name)))
+	}
+	return uint16(n)
+}
+
 // number is 0 if it is absent.
 func (q *values) number(name string, bits int) uint64 {
 	text := q.Get(name)

@@ -321,7 +321,9 @@ type TraceRequest struct {
 	SrcPort uint16
 	Dst     string // VIP; may be empty when there is one service
 	DstPort uint16 // may be 0 when the service has one port
+	Proto   string // tcp, udp or sctp; empty for tcp
 	InPort  string // name of the bridge port (the segment) where the packet enters; may be empty
+	VLAN    uint16 // id of the frame's VLAN, 0 for none; the slot does not depend on it
 }
 
 // Trace is the answer of GET /v1/trace.
@@ -330,10 +332,12 @@ type Trace struct {
 	Service string `json:"service"`
 	Pool    string `json:"pool"`
 	PoolID  uint16 `json:"pool_id"`
-	Hash    string `json:"hash"` // 0x%08x
-	Slot    int    `json:"slot"`
-	Member  string `json:"member,omitempty"` // empty when nobody is active
-	Address string `json:"address,omitempty"`
+	// Affinity says what decides the slot: none (the 5-tuple) or source.
+	Affinity string `json:"affinity"`
+	Hash     string `json:"hash"` // 0x%08x
+	Slot     int    `json:"slot"`
+	Member   string `json:"member,omitempty"` // empty when nobody is active
+	Address  string `json:"address,omitempty"`
 	// Switch is what the switch itself answers, when it could be asked.
 	Switch *SwitchTrace `json:"switch,omitempty"`
 	// SwitchError says why it could not.

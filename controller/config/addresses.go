@@ -165,6 +165,17 @@ func (d *document) word(e entry, dst *string) {
 	}
 }
 
+// words reads a list of names; those that are wrong are empty.
+func (d *document) words(e entry) []string {
+	var names []string
+	for _, x := range d.list(e) {
+		var name string
+		d.word(x, &name)
+		names = append(names, name)
+	}
+	return names
+}
+
 // mac reads a unicast Ethernet address into dst.
 func (d *document) mac(e entry, dst *MAC) {
 	s, ok := d.text(e)
@@ -184,7 +195,7 @@ func (d *document) mac(e entry, dst *MAC) {
 	}
 }
 
-// addr reads an IPv4 address of one host into dst.
+// addr reads an address of one host into dst.
 func (d *document) addr(e entry, dst *netip.Addr) {
 	s, ok := d.text(e)
 	if !ok {
@@ -199,7 +210,7 @@ func (d *document) addr(e entry, dst *netip.Addr) {
 		d.fail(e.path, "%s is not an address, such as 10.20.0.100", quote(s))
 		return
 	}
-	if problem := hostProblem(a); problem != "" {
+	if problem := HostProblem(a); problem != "" {
 		d.fail(e.path, "%s %s", clip(s), problem)
 		return
 	}
@@ -216,8 +227,8 @@ func (d *document) addrPort(e entry, dst *netip.AddrPort) {
 	switch {
 	case err != nil:
 		d.fail(e.path, "%s is not ADDRESS:PORT, such as 10.30.0.11:8080", quote(s))
-	case hostProblem(ap.Addr()) != "":
-		d.fail(e.path, "%s: %s %s", clip(s), ap.Addr(), hostProblem(ap.Addr()))
+	case HostProblem(ap.Addr()) != "":
+		d.fail(e.path, "%s: %s %s", clip(s), ap.Addr(), HostProblem(ap.Addr()))
 	case ap.Port() == 0:
 		d.fail(e.path, "%s: port 0 is out of range: 1 to 65535", clip(s))
 	default:
@@ -235,13 +246,13 @@ func (d *document) gateway(e entry) netip.Prefix {
 	switch {
 	case err != nil:
 		d.fail(e.path, "%s is not ADDRESS/LENGTH, such as 10.30.0.1/24", quote(s))
-	case hostProblem(p.Addr()) != "":
-		d.fail(e.path, "%s: %s %s", clip(s), p.Addr(), hostProblem(p.Addr()))
-	case p.Bits() < 1 || p.Bits() > 31:
-		d.fail(e.path, "%s: the length of the network is 1 to 31", clip(s))
-	case p.Bits() < 31 && p.Addr() == p.Masked().Addr():
+	case HostProblem(p.Addr()) != "":
+		d.fail(e.path, "%s: %s %s", clip(s), p.Addr(), HostProblem(p.Addr()))
+	case p.Bits() < 1 || p.Bits() >= p.Addr().BitLen():
+		d.fail(e.path, "%s: the length of the network is 1 to %d", clip(s), p.Addr().BitLen()-1)
+	case p.Bits() < p.Addr().BitLen()-1 && p.Addr() == p.Masked().Addr():
 		d.fail(e.path, "%s is the network itself: write the gateway's own address in it, such as %s/%d", clip(s), p.Addr().Next(), p.Bits())
-	case p.Bits() < 31 && !p.Contains(p.Addr().Next()):
+	case p.Bits() < 31 && p.Addr().Is4() && !p.Contains(p.Addr().Next()):
 		d.fail(e.path, "%s is the broadcast address of its network: write the gateway's own address in it", clip(s))
 	default:
 		return p
@@ -249,11 +260,18 @@ func (d *document) gateway(e entry) netip.Prefix {
 	return netip.Prefix{}
 }
 
-// hostProblem says why an address cannot be that of one host on a network.
-func hostProblem(a netip.Addr) string {
+// HostProblem says why an address cannot be that of one host on a network; it is
+// empty if it can.
+func HostProblem(a netip.Addr) string {
 	switch {
-	case a.Is6():
-		return "is IPv6, which is not supported yet: only IPv4 is"
+	case !a.IsValid():
+		return "is no address"
+	case a.Zone() != "":
+		return "has a zone: write the address alone"
+	case a.Is4In6():
+		return "is an IPv4 address in IPv6 form: write it as " + a.Unmap().String()
+	case a.IsLinkLocalUnicast() && a.Is6():
+		return "is a link-local address, which only its own link knows: a global or unique local one is needed"
 	case a.IsUnspecified():
 		return "is the unspecified address: a host's own is needed"
 	case a.IsLoopback():

@@ -151,6 +151,10 @@ type Pool struct {
 	Pins []Pin
 	// Mode says how packets reach members.
 	Mode string
+	// IPv6 says of which family the members are: all of IPv6, or all of IPv4.
+	IPv6 bool
+	// Affinity says what of a packet decides the slot.
+	Affinity Affinity
 	// Check names an entry of Config.Checks.
 	Check string
 	// OnAllDown says what happens while fewer than MinActive members are active.
@@ -176,8 +180,25 @@ type Pool struct {
 type OnAllDown string
 
 const (
-	OnAllDownDrop OnAllDown = "drop"
-	OnAllDownKeep OnAllDown = "keep" // the last active members go on getting it
+	OnAllDownDrop   OnAllDown = "drop"
+	OnAllDownKeep   OnAllDown = "keep"   // the last active members go on getting it
+	OnAllDownReject OnAllDown = "reject" // clients are told: TCP reset, ICMP port unreachable
+)
+
+// Affinity says what of a packet decides the slot.
+type Affinity string
+
+const (
+	AffinityNone   Affinity = "none"   // protocol, addresses and ports
+	AffinitySource Affinity = "source" // the client's address alone
+)
+
+// OtherPorts says what becomes of packets to ports of a VIP that no service has.
+type OtherPorts string
+
+const (
+	OtherPortsReject OtherPorts = "reject" // TCP reset, ICMP port unreachable
+	OtherPortsDrop   OtherPorts = "drop"
 )
 
 // HoldDown keeps a member out that has gone down After times Within that time,
@@ -214,7 +235,8 @@ type Pin struct {
 // Key identifies the member in layouts and digests: its canonical address:port.
 func (m Member) Key() string { return m.Address.String() }
 
-// Service is what clients talk to.
+// Service is what clients talk to. Its VIPs are of one family; a service of the
+// file with both is two, the second with /ipv6 after its name.
 type Service struct {
 	Name      string
 	Addresses []netip.Addr // VIPs; sorted, at least one
@@ -226,16 +248,12 @@ type Service struct {
 	// ReturnAfter is how long a pool must have worked before it takes over again
 	// from one behind it.
 	ReturnAfter time.Duration
-}
+	// OtherPorts is the same for all services of a VIP.
+	OtherPorts OtherPorts
 
-// Port is a port of a service.
-type Port struct {
-	Number uint16 // 1..65535
-	Proto  string // "tcp"
+	pool6   string // as Pool and Backup, for the IPv6 half
+	backup6 []string
 }
-
-// String is the form of the file, 80/tcp.
-func (p Port) String() string { return fmt.Sprintf("%d/%s", p.Number, p.Proto) }
 
 // Check finds a check by name.
 func (c *Config) Check(name string) (Check, bool) {

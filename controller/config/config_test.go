@@ -103,7 +103,7 @@ func TestBadFiles(t *testing.T) {
 
 func TestEverySetting(t *testing.T) {
 	spare := Pool{
-		Name: "spare", ID: 1, Slots: DefaultSlots, Layout: LayoutV2, Mode: ModeNAT, Check: "tcp", OnAllDown: OnAllDownDrop, MinActive: 1,
+		Name: "spare", ID: 1, Slots: DefaultSlots, Layout: LayoutV2, Mode: ModeNAT, Check: "tcp", OnAllDown: OnAllDownDrop, MinActive: 1, Affinity: AffinityNone,
 		Members: []Member{{Name: "s", Address: netip.MustParseAddrPort("10.30.0.19:80"), Weight: 1}},
 	}
 	c, err := Load("testdata/good/full.yaml")
@@ -167,6 +167,7 @@ func TestEverySetting(t *testing.T) {
 			Mode:       ModeNAT,
 			Check:      "web",
 			OnAllDown:  OnAllDownKeep,
+			Affinity:   AffinitySource,
 			MinActive:  2,
 			PanicBelow: 50,
 			SlowStart:  30 * time.Second,
@@ -178,18 +179,20 @@ func TestEverySetting(t *testing.T) {
 		}},
 		Services: []Service{
 			{
-				Name:      "api",
-				Addresses: []netip.Addr{netip.MustParseAddr("10.20.0.100")},
-				Ports:     []Port{{8080, "tcp"}},
-				Pool:      "web",
+				Name:       "api",
+				Addresses:  []netip.Addr{netip.MustParseAddr("10.20.0.100")},
+				Ports:      []Port{{8080, 8080, ProtoTCP}},
+				Pool:       "web",
+				OtherPorts: OtherPortsDrop,
 			},
 			{
 				Name:        "web",
 				Addresses:   []netip.Addr{netip.MustParseAddr("10.20.0.100"), netip.MustParseAddr("10.20.0.101")},
-				Ports:       []Port{{80, "tcp"}, {443, "tcp"}},
+				Ports:       []Port{{80, 80, ProtoTCP}, {443, 443, ProtoTCP}},
 				Pool:        "web",
 				Backup:      []string{"spare"},
 				ReturnAfter: 30 * time.Second,
+				OtherPorts:  OtherPortsDrop,
 			},
 		},
 	})

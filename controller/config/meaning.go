@@ -16,6 +16,7 @@ func (d *document) checkMeaning(c *Config) {
 	d.checkPools(c)
 	d.checkProbeAllow(c)
 	c.addDefaultCheck()
+	d.checkFamilies(c)
 	d.checkServices(c)
 	d.checkGateways(c)
 }
@@ -131,19 +132,18 @@ func (d *document) checkServices(c *Config) {
 		pools[i] = p.Name
 	}
 	hosts := memberHosts(c)
-	type tuple struct {
-		address netip.Addr
-		port    Port
-	}
-	owners := map[tuple]owner{}
+	taken := map[netip.Addr][]taking{}
 	for _, s := range c.Services {
 		at := keyPath{"services", s.Name}
-		if _, known := c.Pool(s.Pool); !known && s.Pool != "" {
-			d.fail(at.child("pool"), "there is no pool %s; %s", quote(s.Pool), didYouMean(s.Pool, pools))
+		d.checkPoolName(at.child("pool"), s.Pool, pools)
+		d.checkPoolName(at.child("pool6"), s.pool6, pools)
+		if s.ReturnAfter > 0 && len(s.Backup) == 0 {
+			d.fail(at.child("return_after"), "means nothing without backup: name a backup pool, or remove it")
 		}
-		d.checkBackup(c, &s, at, pools)
+		d.checkBackup(at.child("backup"), s.Pool, s.Backup, pools)
+		d.checkBackup(at.child("backup6"), s.pool6, s.backup6, pools)
 		for i, vip := range s.Addresses {
-			here := at.child("address").index(i)
+			here := d.element(at.child("address"), i)
 			if slices.Contains(s.Addresses[:i], vip) && vip.IsValid() {
 				d.fail(here, "%s is listed twice", vip)
 				continue
@@ -151,36 +151,48 @@ func (d *document) checkServices(c *Config) {
 			if host, taken := hosts[vip]; taken && vip.IsValid() {
 				d.fail(here, "%s is %s too (line %d): a VIP must be an address that no host has", vip, host.what, d.line(host.at))
 			}
+			if !vip.IsValid() {
+				continue
+			}
 			for j, port := range s.Ports {
-				if !vip.IsValid() || port.Number == 0 {
+				if !port.isSet() {
 					continue
 				}
-				key := tuple{vip, port}
-				if first, taken := owners[key]; taken {
-					d.fail(at.child("ports").index(j), "%s:%s belongs to %s already (line %d)", vip, port, first.what, d.line(first.at))
+				this := taking{port: port, service: s.Name, at: d.element(at.child("ports"), j), other: s.OtherPorts}
+				if k := slices.IndexFunc(taken[vip], func(t taking) bool { return t.port.overlaps(port) }); k >= 0 {
+					first := taken[vip][k]
+					d.fail(this.at, "%s port %s belongs to service %s already (line %d)", vip, port, clip(first.service), d.line(first.at))
 					continue
 				}
-				owners[key] = owner{"service " + clip(s.Name), at.child("ports").index(j)}
+				taken[vip] = append(taken[vip], this)
+			}
+			if first := taken[vip]; len(first) > 0 && first[0].other != s.OtherPorts {
+				d.fail(at.child("other_ports"), "is %s, and for %s service %s says %s (line %d): say the same in both", s.OtherPorts, vip,
+					clip(first[0].service), first[0].other, d.line(keyPath{"services", first[0].service}))
 			}
 		}
 	}
 }
 
-func (d *document) checkBackup(c *Config, s *Service, at keyPath, pools []string) {
-	if s.ReturnAfter > 0 && len(s.Backup) == 0 {
-		d.fail(at.child("return_after"), "means nothing without backup: name a backup pool, or remove it")
+// taking is a port of a VIP that a service has.
+type taking struct {
+	port    Port
+	service string
+	at      keyPath
+	other   OtherPorts
+}
+
+func (d *document) checkPoolName(at keyPath, name string, pools []string) {
+	if name != "" && !slices.Contains(pools, name) {
+		d.fail(at, "there is no pool %s; %s", quote(name), didYouMean(name, pools))
 	}
-	for i, name := range s.Backup {
-		here := at.child("backup")
-		if d.where[here.index(i).key()] != (position{}) {
-			here = here.index(i)
-		}
-		_, known := c.Pool(name)
-		switch {
-		case name == "":
-		case !known:
-			d.fail(here, "there is no pool %s; %s", quote(name), didYouMean(name, pools))
-		case name == s.Pool || slices.Contains(s.Backup[:i], name):
+}
+
+func (d *document) checkBackup(at keyPath, pool string, backup, pools []string) {
+	for i, name := range backup {
+		here := d.element(at, i)
+		d.checkPoolName(here, name, pools)
+		if name != "" && (name == pool || slices.Contains(backup[:i], name)) {
 			d.fail(here, "pool %s serves already: a backup is another pool", clip(name))
 		}
 	}

@@ -26,6 +26,7 @@ func parseAnd(name string, data []byte, beyond func(*document, *Config)) (*Confi
 	if err := d.err(); err != nil {
 		return nil, err
 	}
+	c.splitFamilies()
 	c.sort()
 	return c, nil
 }

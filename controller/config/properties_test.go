@@ -146,7 +146,7 @@ func generate(t *rapid.T) *Config {
 		c.Checks = append(c.Checks, k)
 	}
 	for i, name := range names(t, "pools", 1) {
-		p := Pool{Name: name, ID: uint16(i + 1), OnAllDown: OnAllDownDrop, MinActive: 1, Slots: 64 << rapid.IntRange(0, 10).Draw(t, "slots"), Layout: LayoutV2, Mode: ModeNAT}
+		p := Pool{Name: name, ID: uint16(i + 1), OnAllDown: OnAllDownDrop, Affinity: AffinityNone, MinActive: 1, Slots: 64 << rapid.IntRange(0, 10).Draw(t, "slots"), Layout: LayoutV2, Mode: ModeNAT}
 		p.Check = rapid.SampledFrom(c.Checks).Draw(t, "check").Name
 		if rapid.Bool().Draw(t, "rules") {
 			p.OnAllDown, p.PanicBelow = OnAllDownKeep, rapid.IntRange(0, 100).Draw(t, "panic below")
@@ -178,12 +178,12 @@ func generate(t *rapid.T) *Config {
 		c.Pools = append(c.Pools, p)
 	}
 	for i, name := range names(t, "services", 0) {
-		s := Service{Name: name, Pool: rapid.SampledFrom(c.Pools).Draw(t, "pool").Name}
+		s := Service{Name: name, OtherPorts: OtherPortsReject, Pool: rapid.SampledFrom(c.Pools).Draw(t, "pool").Name}
 		for _, b := range rapid.SliceOfNDistinct(rapid.Byte(), 1, 3, rapid.ID[byte]).Draw(t, "vips") {
 			s.Addresses = append(s.Addresses, netip.AddrFrom4([4]byte{10, 20, byte(i), b}))
 		}
 		for _, n := range rapid.SliceOfNDistinct(rapid.Uint16Range(1, 65535), 1, 3, rapid.ID[uint16]).Draw(t, "ports") {
-			s.Ports = append(s.Ports, Port{n, "tcp"})
+			s.Ports = append(s.Ports, Port{n, n, rapid.SampledFrom([]Proto{ProtoTCP, ProtoUDP, ProtoSCTP}).Draw(t, "proto")})
 		}
 		c.Services = append(c.Services, s)
 	}

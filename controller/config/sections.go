@@ -3,7 +3,6 @@ package config
 import (
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -89,13 +88,14 @@ func (d *document) api(e entry) API {
 }
 
 func (d *document) pool(e entry) Pool {
-	f := d.mapping(e, "id", "slots", "layout", "anchor", "balance_slack", "pins", "mode", "check", "on_all_down", "min_active", "panic_below",
+	f := d.mapping(e, "id", "slots", "layout", "anchor", "balance_slack", "pins", "mode", "affinity", "check", "on_all_down", "min_active", "panic_below",
 		"slow_start", "hold_down", "from_ovsdb", "members")
 	p := Pool{
 		Name:      e.name(),
 		Slots:     DefaultSlots,
 		Layout:    LayoutV2,
 		Mode:      ModeNAT,
+		Affinity:  AffinityNone,
 		Check:     DefaultCheckName,
 		OnAllDown: OnAllDownDrop,
 		MinActive: 1,
@@ -117,6 +117,7 @@ func (d *document) pool(e entry) Pool {
 	}
 	known := choice(d, f["layout"], &p.Layout, maglev.Names()...)
 	choice(d, f["mode"], &p.Mode, ModeNAT)
+	choice(d, f["affinity"], &p.Affinity, AffinityNone, AffinitySource)
 	d.word(f["check"], &p.Check)
 	d.policies(f, &p)
 	d.boolean(f["from_ovsdb"], &p.FromOVSDB)
@@ -155,8 +156,8 @@ func (d *document) member(e entry) Member {
 }
 
 func (d *document) service(e entry) Service {
-	f := d.mapping(e, "address", "ports", "pool", "backup", "return_after")
-	s := Service{Name: e.name()}
+	f := d.mapping(e, "address", "ports", "pool", "backup", "pool6", "backup6", "return_after", "other_ports")
+	s := Service{Name: e.name(), OtherPorts: OtherPortsReject}
 	if f == nil {
 		return s
 	}
@@ -169,11 +170,10 @@ func (d *document) service(e entry) Service {
 		s.Ports = append(s.Ports, d.port(x))
 	}
 	d.word(f["pool"], &s.Pool)
-	for _, x := range d.list(f["backup"]) {
-		var name string
-		d.word(x, &name)
-		s.Backup = append(s.Backup, name)
-	}
+	s.Backup = d.words(f["backup"])
+	d.word(f["pool6"], &s.pool6)
+	s.backup6 = d.words(f["backup6"])
+	choice(d, f["other_ports"], &s.OtherPorts, OtherPortsReject, OtherPortsDrop)
 	d.duration(f["return_after"], &s.ReturnAfter, 0, time.Hour)
 	if f["address"].isEmpty() {
 		d.fail(e.path, "has no address: give it the address that clients use, as `address: ADDRESS`")
@@ -185,34 +185,6 @@ func (d *document) service(e entry) Service {
 		d.fail(e.path, "has no pool: name the pool that serves it, as `pool: NAME`")
 	}
 	return s
-}
-
-// port reads 80/tcp, or 80 alone, which means tcp. The result is zero if wrong.
-func (d *document) port(e entry) Port {
-	s, ok := d.text(e)
-	if !ok {
-		return Port{}
-	}
-	number, proto, found := strings.Cut(s, "/")
-	if !found {
-		proto = "tcp"
-	}
-	n, err := strconv.ParseUint(number, 10, 16)
-	switch {
-	case proto == "udp" || proto == "sctp":
-		d.fail(e.path, "%s: %s is not supported yet, only tcp is", clip(s), proto)
-	case strings.Contains(number, "-") && !strings.HasPrefix(number, "-"):
-		d.fail(e.path, "%s: ranges of ports are not supported yet: list each port", quote(s))
-	case proto != "tcp" || err != nil && !isOutOfRange(err):
-		d.fail(e.path, "%s is not a port: write a number and protocol, such as 80/tcp", quote(s))
-	case err != nil || n == 0:
-		d.fail(e.path, "%s is out of range: 1 to 65535", clip(s))
-	case number != strconv.FormatUint(n, 10):
-		d.fail(e.path, "%s: write the number without leading zeros", quote(s))
-	default:
-		return Port{uint16(n), proto}
-	}
-	return Port{}
 }
 
 // sort gives every list the order that makes equal meanings equal.
@@ -229,6 +201,6 @@ func (c *Config) sort() {
 	}
 	for _, s := range c.Services {
 		slices.SortFunc(s.Addresses, netip.Addr.Compare)
-		slices.SortFunc(s.Ports, func(a, b Port) int { return int(a.Number) - int(b.Number) })
+		slices.SortFunc(s.Ports, Port.Compare)
 	}
 }

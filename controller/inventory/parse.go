@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode"
 
+	"brlb/controller/config"
 	"brlb/controller/state"
 	"brlb/openflow"
 	"brlb/ovsdb/vswitch"
@@ -80,8 +81,8 @@ func declaration(name string, ids map[string]string) (state.Declared, error) {
 	if err != nil {
 		return d, fmt.Errorf("external_ids:%s=%.60q is not ADDRESS:PORT", keyAddress, ids[keyAddress])
 	}
-	if !isHost(address.Addr()) || address.Port() == 0 {
-		return d, fmt.Errorf("external_ids:%s=%.60q: the IPv4 address of a host and a port from 1 to 65535 are needed", keyAddress, ids[keyAddress])
+	if config.HostProblem(address.Addr()) != "" || address.Port() == 0 {
+		return d, fmt.Errorf("external_ids:%s=%.60q: the address of a host and a port from 1 to 65535 are needed", keyAddress, ids[keyAddress])
 	}
 	d.Address = address
 	d.Domain = ids[keyDomain]
@@ -114,10 +115,6 @@ const maxName = 63
 // isName says whether people can be shown a name and type it.
 func isName(s string) bool {
 	return s != "" && len(s) <= maxName && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || r == '/' })
-}
-
-func isHost(a netip.Addr) bool {
-	return a.Is4() && a.IsValid() && !a.IsUnspecified() && !a.IsLoopback() && !a.IsMulticast() && a != netip.AddrFrom4([4]byte{255, 255, 255, 255})
 }
 
 // overrides reads what operators have decided about members from a bridge's external_ids.

@@ -1,9 +1,11 @@
 package pipeline
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 
+	"brlb/controller/config"
 	"brlb/controller/state"
 	"brlb/openflow"
 )
@@ -28,7 +30,7 @@ func Members(s Set) []state.Adopted {
 			f := group.Rows[i].Mod
 			switch {
 			case id.Kind == KindMember && f.Table == TableMember:
-				if addr, ok := natTarget(f); ok {
+				if addr, ok := natTarget(f); ok && addr.Port() != 0 {
 					entry(f).Address = addr
 				}
 			case id.Kind == KindMember && f.Table == TableToMember:
@@ -57,7 +59,7 @@ func Members(s Set) []state.Adopted {
 }
 
 // Fronts reads out of a set that came from a switch which pool serves each VIP
-// and port.
+// and port, or the first of a range of ports.
 func Fronts(s Set) []state.Front {
 	var fronts []state.Front
 	for id, group := range s {
@@ -66,14 +68,26 @@ func Fronts(s Set) []state.Front {
 		}
 		for i := range group.Rows {
 			f := group.Rows[i].Mod
-			addr, vip := f.Match.Get(openflow.IPv4Dst)
-			port, tcp := f.Match.Get(openflow.TCPDst)
-			if f.Table == TableVIP && vip && tcp {
-				fronts = append(fronts, state.Front{Address: netip.AddrPortFrom(addr.IP(), uint16(port.Uint64())), PoolID: id.Pool})
+			if f.Table != TableClassify {
+				continue
 			}
+			front := state.Front{Proto: config.ProtoAny, PoolID: id.Pool}
+			for _, field := range []openflow.Field{openflow.IPv4Dst, openflow.IPv6Dst} {
+				if addr, found := f.Match.Get(field); found {
+					front.Address = addr.IP()
+				}
+			}
+			for _, proto := range []config.Proto{config.ProtoTCP, config.ProtoUDP, config.ProtoSCTP} {
+				if port, found := f.Match.Get(transportOf(proto).dst); found {
+					front.Proto, front.Port = proto, uint16(port.Uint64())
+				}
+			}
+			fronts = append(fronts, front)
 		}
 	}
-	slices.SortFunc(fronts, func(a, b state.Front) int { return a.Address.Compare(b.Address) })
+	slices.SortFunc(fronts, func(a, b state.Front) int {
+		return cmp.Or(a.Address.Compare(b.Address), cmp.Compare(a.Proto, b.Proto), cmp.Compare(a.Port, b.Port))
+	})
 	return fronts
 }
 
@@ -128,6 +142,10 @@ func hopOf(f *openflow.FlowMod) (hop state.NextHop, ok bool) {
 		case openflow.SetField:
 			if a.OXM.Field == openflow.EthDst {
 				hop.MAC = a.OXM.MAC()
+			}
+		case openflow.RegLoad:
+			if a.Dst == vlan {
+				hop.VLAN = uint16(a.Value) &^ tagPresent
 			}
 		case openflow.Output:
 			hop.Port, ok = uint32(a.Port), true

@@ -1,21 +1,42 @@
 package pipeline
 
 import (
+	"encoding/binary"
 	"fmt"
 	"net/netip"
 
+	"brlb/controller/config"
 	"brlb/controller/state"
 	"brlb/openflow"
 	"brlb/openflow/multipath"
 )
 
-// Slot returns the hash of a TCP connection over IPv4 and the slot that it
-// falls into, bit for bit as the switch computes them.
-func Slot(p *state.Pool, src, dst netip.AddrPort) (hash uint32, slot int) {
-	hash = multipath.Hash(multipath.SymmetricL4, p.ID, &multipath.Packet{
-		EthType: etherIPv4, Src: src.Addr(), Dst: dst.Addr(), Proto: protoTCP,
-		SrcPort: src.Port(), DstPort: dst.Port(),
-	})
+// Tuple is the first packet of a connection: its protocol's number and its ends.
+// Ports count for TCP, UDP and SCTP.
+type Tuple struct {
+	Proto    uint8
+	Src, Dst netip.AddrPort
+}
+
+// Slot returns the hash of a connection and the slot that it falls into, bit for
+// bit as the switch computes them.
+func Slot(p *state.Pool, t Tuple) (hash uint32, slot int) {
+	packet := multipath.Packet{
+		EthType: etherIPv4, Src: t.Src.Addr(), Dst: t.Dst.Addr(), Proto: t.Proto,
+		SrcPort: t.Src.Port(), DstPort: t.Dst.Port(),
+	}
+	if packet.Dst.Is6() {
+		packet.EthType = etherIPv6
+	}
+	if t.Proto == protoUDP { // see hashFlows
+		binary.BigEndian.PutUint16(packet.EthSrc[4:], t.Src.Port())
+		binary.BigEndian.PutUint16(packet.EthSrc[2:], t.Dst.Port())
+	}
+	fields := multipath.SymmetricL4
+	if p.Affinity == config.AffinitySource {
+		fields = multipath.NwSrc
+	}
+	hash = multipath.Hash(fields, p.ID, &packet)
 	return hash, int(multipath.Link(multipath.ModuloN, hash, p.Slots, 0))
 }
 
@@ -37,7 +58,10 @@ func Explain(s *state.Snapshot, f *openflow.FlowMod) string {
 	}
 	switch kind {
 	case KindOwn:
-		return "ARP and ping for an address of brlb's own"
+		if f.Table == TableRest {
+			return "no service has that port: the client is told"
+		}
+		return "ARP, ND and ping for an address of brlb's own"
 	case KindService:
 		if f.Table == TableClassify {
 			return name + ": packets to the VIP, through conntrack"
@@ -46,7 +70,7 @@ func Explain(s *state.Snapshot, f *openflow.FlowMod) string {
 	case KindReply:
 		return "what a member answers, through conntrack"
 	case KindHash:
-		return name + ": 5-tuple -> slot"
+		return name + ": " + hashRow(pool, f)
 	case KindSlot:
 		return fmt.Sprintf("%s: slot %d belongs to %s", name, index, ownerName(pool, f))
 	case KindMember:
@@ -67,34 +91,64 @@ func memberRow(table uint8) string {
 	return "gets the packet: MACs, ttl, output"
 }
 
-func baseRow(f *openflow.FlowMod) string {
+func hashRow(pool *state.Pool, f *openflow.FlowMod) string {
 	switch {
-	case f.Table == TableClassify && f.Priority == prioMiss:
-		return "none of brlb's business"
-	case f.Table == TableClassify && f.Priority == prioVIPRest:
-		return "nothing is served there: dropped, never forwarded"
-	case f.Table == TableClassify && f.Priority == prioForUs:
-		return "for brlb's MAC, but of nothing that brlb knows: dropped"
-	case f.Table == TableClassify:
-		return "an answer to brlb's ARP request"
-	case f.Table == TableOwn:
+	case f.Table == TableSlots:
+		return "no slot takes it: the client is told"
+	case pool != nil && pool.Affinity == config.AffinitySource:
+		return "client's address -> slot"
+	case f.Priority == prioSpecial:
+		return "5-tuple of UDP -> slot"
+	case f.Priority == prioSpecial+1:
+		return "5-tuple of a fragmented datagram -> slot"
+	}
+	return "5-tuple -> slot"
+}
+
+func baseRow(f *openflow.FlowMod) string {
+	switch f.Table {
+	case TableClassify:
+		switch f.Priority {
+		case prioMiss:
+			return "none of brlb's business"
+		case prioVIPRest:
+			return "nothing is served there: never forwarded"
+		case prioForUs:
+			return "for brlb's MAC, but of no service"
+		}
+		return "an answer to brlb's own question, ARP or ND"
+	case TableOwn:
 		return "answers in the switch"
-	case f.Table == TableVIP && f.Priority == prioStale:
-		return "a SYN on an entry of a member that is not active: flush it, try again"
-	case f.Table == TableVIP && f.Priority == prioStuck:
-		return "the same, but its entry could not be flushed: dropped"
-	case f.Table == TableVIP && f.Priority == prioKnown:
-		return "a known connection, to its member"
-	case f.Table == TableVIP && f.Priority == prioInvalid:
-		return "a new connection that conntrack calls invalid: flush its entry, try again"
-	case f.Table == TableReply && f.Priority == prioRow:
-		return "an answer of a known connection, to its client"
-	case f.Table == TableReply && f.Priority == prioUnbroken:
-		return "for brlb's MAC, but of no known connection: dropped"
-	case f.Table == TableReply:
+	case TableVIP:
+		switch f.Priority {
+		case prioStale:
+			return "a SYN on an entry of a member that is not active: flush it, try again"
+		case prioStuck:
+			return "the same, but its entry could not be flushed: dropped"
+		case prioKnown:
+			return "a known connection, or an ICMP error about one, to its member"
+		case prioInvalid:
+			return "a new connection that conntrack calls invalid: flush its entry, try again"
+		}
+	case TableReply:
+		switch f.Priority {
+		case prioRow:
+			return "an answer of a known connection, or an ICMP error about one, to its client"
+		case prioUnbroken:
+			return "for brlb's MAC, but of no known connection: dropped"
+		}
 		return "none of brlb's business"
-	case f.Table == TableToClient:
-		return "out by the MAC and port remembered at the start"
+	case TableRest, TableForUs:
+		switch f.Priority {
+		case prioRow:
+			return "an ICMP error or a fragment: conntrack knows whose"
+		case prioSpecial:
+			return "the rest of a long echo request: answered in the switch"
+		case prioSilence:
+			return "other ICMP: dropped"
+		}
+	case TableToClient:
+		return "out by the MAC, VLAN and port remembered at the start"
 	}
 	return "floor: dropped and counted"
 }

@@ -2,24 +2,30 @@ package pipeline
 
 import (
 	"net/netip"
+	"slices"
 
+	"brlb/controller/config"
 	"brlb/controller/state"
 	"brlb/openflow"
 )
 
 // Values of header fields.
 const (
-	etherIPv4 = 0x0800
-	etherARP  = 0x0806
-	protoICMP = 1
-	protoTCP  = 6
+	etherIPv4   = 0x0800
+	etherARP    = 0x0806
+	etherIPv6   = 0x86dd
+	protoICMP   = 1
+	protoTCP    = 6
+	protoUDP    = 17
+	protoICMPv6 = 58
+	protoSCTP   = 132
 
 	arpRequest = 1
 	arpReply   = 2
 
-	icmpEchoRequest = 8
-	icmpEchoReply   = 0
-	echoTTL         = 64
+	echoTTL = 64
+
+	fragLater = 3 // nw_frag: any fragment but the first
 
 	tcpSYN = 0x02
 	tcpACK = 0x10
@@ -47,6 +53,7 @@ var (
 	markPool   = openflow.CTMark.Range(16, 31)
 	labelMAC   = openflow.CTLabel.Range(0, 47)
 	labelPort  = openflow.CTLabel.Range(48, 63)
+	labelVLAN  = openflow.CTLabel.Range(64, 79) // TCI
 )
 
 // Mark returns the ct_mark of a connection: pool id above, member number below.
@@ -56,11 +63,12 @@ func Mark(pool, member uint16) uint32 { return uint32(pool)<<16 | uint32(member)
 func MarkParts(mark uint32) (pool, member uint16) { return uint16(mark >> 16), uint16(mark) }
 
 var (
-	isARP  = openflow.EthType.Exact(etherARP)
-	isIPv4 = openflow.EthType.Exact(etherIPv4)
-	isTCP  = openflow.IPProto.Exact(protoTCP)
-	isICMP = openflow.IPProto.Exact(protoICMP)
-	isSYN  = openflow.TCPFlags.Masked(tcpSYN, tcpSYN|tcpACK)
+	isARP   = openflow.EthType.Exact(etherARP)
+	isTCP   = openflow.IPProto.Exact(protoTCP)
+	isSYN   = openflow.TCPFlags.Masked(tcpSYN, tcpSYN|tcpACK)
+	isLater = openflow.IPFrag.Exact(fragLater)
+	vlan    = openflow.VLANTCI.Whole()
+	keptTag = openflow.Reg5.Range(0, 15)
 )
 
 func ctState(set, clear uint64) openflow.OXM { return openflow.CTState.Masked(set, set|clear) }
@@ -88,57 +96,87 @@ func move(src, dst openflow.Subfield) openflow.Action {
 // baseFlows are the rows that the pipeline needs whatever the services are.
 func (fr frame) baseFlows(drop bool) []*openflow.FlowMod {
 	cookie := Cookie(KindBase, 0, 0)
-	row := func(table uint8, priority uint16, match openflow.Match, instructions ...openflow.Instruction) *openflow.FlowMod {
-		return flow(cookie, table, priority, match, instructions...)
+	var flows []*openflow.FlowMod
+	row := func(table uint8, priority uint16, match openflow.Match, instructions ...openflow.Instruction) {
+		flows = append(flows, flow(cookie, table, priority, match, instructions...))
 	}
 	// What is none of brlb's business.
 	var other []openflow.Instruction
 	if !drop {
 		other = append(other, apply(output(openflow.PortNormal)))
 	}
-	known := apply(move(markMember, openflow.Reg2.Range(0, 15)))
-	leave := apply(
+	row(TableClassify, prioMiss, nil, other...)
+	// Answers to brlb's own ARP requests.
+	row(TableClassify, prioAnswer, openflow.Match{openflow.EthDst.MAC(fr.mac), isARP, openflow.ARPOp.Exact(arpReply)}, apply(toController()))
+	// Nobody else has this MAC: NORMAL would flood what is sent to it, and
+	// answers of connections that brlb has forgotten would leave un-NATed.
+	row(TableClassify, prioForUs, openflow.Match{openflow.EthDst.MAC(fr.mac)}, openflow.GotoTable(TableForUs))
+
+	row(TableOwn, prioRow, openflow.Match{isARP}, apply(arpAnswer(fr.mac)...))
+
+	row(TableVIP, prioFloor, nil)
+	// Addressed to brlb but of no known connection: it must not be flooded.
+	row(TableReply, prioUnbroken, openflow.Match{openflow.EthDst.MAC(fr.mac)})
+	row(TableReply, prioFloor, nil, other...)
+	for _, table := range []uint8{TableRest, TableForUs, TableHash, TableSlots, TableMember, TableToMember} {
+		row(table, prioFloor, nil)
+	}
+	for _, f := range families() {
+		flows = append(flows, fr.familyFlows(f)...)
+	}
+	return flows
+}
+
+// familyFlows are the base rows of one address family.
+func (fr frame) familyFlows(f *family) []*openflow.FlowMod {
+	cookie := Cookie(KindBase, 0, 0)
+	var flows []*openflow.FlowMod
+	row := func(table uint8, priority uint16, match openflow.Match, instructions ...openflow.Instruction) {
+		flows = append(flows, flow(cookie, table, priority, match, instructions...))
+	}
+	row(TableOwn, prioRow, f.isEcho(), apply(f.echoAnswer(fr.mac, true)...))
+
+	// A SYN on an entry whose member is not active, be it of a connection that
+	// has ended or of one that was never answered: the entry must go before the
+	// client can be given another member. If it has not gone, the packet ends
+	// here.
+	row(TableVIP, prioStale, openflow.Match{ctState(ctTracked, ctInvalid), openflow.Reg3.Exact(0), f.isIP, isTCP, isSYN}, apply(toController()))
+	row(TableVIP, prioStuck, openflow.Match{ctState(ctTracked, ctInvalid), f.isIP, isTCP, isSYN})
+	// What has an entry, and ICMP errors about that.
+	row(TableVIP, prioKnown, openflow.Match{ctState(ctTracked, ctReply|ctInvalid), f.isIP},
+		apply(move(markMember, openflow.Reg2.Range(0, 15))), openflow.GotoTable(TableToMember))
+	// A packet that was sent again and is still invalid ends here.
+	row(TableVIP, prioInvalid, openflow.Match{ctState(ctTracked|ctInvalid, 0), openflow.Reg3.Exact(0), f.isIP, isTCP, isSYN}, apply(toController()))
+
+	row(TableReply, prioRow, openflow.Match{ctState(ctTracked|ctReply, ctInvalid), f.isIP}, openflow.GotoTable(TableToClient))
+
+	// Conntrack knows which connection an error or a fragment belongs to.
+	for _, kind := range f.errors {
+		row(TableRest, prioRow, f.isError(kind), fr.track(TableVIP))
+		row(TableForUs, prioRow, f.isError(kind), fr.track(TableReply))
+	}
+	row(TableRest, prioRow, openflow.Match{f.isIP, isLater}, fr.track(TableVIP))
+	row(TableForUs, prioRow, openflow.Match{f.isIP, isLater}, fr.track(TableReply))
+	// The rest of an echo request that TableOwn answers.
+	row(TableRest, prioSpecial, openflow.Match{f.isIP, f.isICMP, isLater}, apply(f.echoAnswer(fr.mac, false)...))
+	// No other ICMP is answered for.
+	row(TableRest, prioSilence, openflow.Match{f.isIP, f.isICMP})
+
+	row(TableToClient, prioRow, openflow.Match{f.isIP}, apply(
 		set(openflow.EthSrc.MAC(fr.mac)),
 		move(labelMAC, openflow.EthDst.Whole()),
+		move(labelVLAN, vlan),
 		openflow.DecNwTTL{},
 		openflow.RegLoad{Dst: openflow.InPortNXM.Whole(), Value: portNone16},
 		openflow.OutputReg{Src: labelPort, MaxLen: openflow.MaxLenAll},
-	)
-	flows := []*openflow.FlowMod{
-		row(TableClassify, prioMiss, nil, other...),
-		// Answers to brlb's own ARP requests.
-		row(TableClassify, prioARPForUs, openflow.Match{openflow.EthDst.MAC(fr.mac), isARP, openflow.ARPOp.Exact(arpReply)}, apply(toController())),
-		// Nobody else has this MAC: NORMAL would flood what is sent to it, and
-		// answers of connections that brlb has forgotten would leave un-NATed.
-		row(TableClassify, prioForUs, openflow.Match{openflow.EthDst.MAC(fr.mac)}),
-
-		row(TableOwn, prioRow, openflow.Match{isARP}, apply(arpAnswer(fr.mac)...)),
-		row(TableOwn, prioRow, openflow.Match{isIPv4, isICMP, openflow.ICMPv4Type.Exact(icmpEchoRequest)}, apply(echoAnswer(fr.mac)...)),
-
-		// A SYN on an entry whose member is not active, be it of a connection that
-		// has ended or of one that was never answered: the entry must go before the
-		// client can be given another member. If it has not gone, the packet ends
-		// here.
-		row(TableVIP, prioStale, openflow.Match{ctState(ctTracked, ctInvalid), openflow.Reg3.Exact(0), isIPv4, isTCP, isSYN}, apply(toController())),
-		row(TableVIP, prioStuck, openflow.Match{ctState(ctTracked, ctInvalid), isIPv4, isTCP, isSYN}),
-		row(TableVIP, prioKnown, openflow.Match{ctState(ctTracked, ctReply|ctInvalid), isIPv4}, known, openflow.GotoTable(TableToMember)),
-		// A packet that was sent again and is still invalid ends here.
-		row(TableVIP, prioInvalid, openflow.Match{ctState(ctTracked|ctInvalid, 0), openflow.Reg3.Exact(0), isIPv4, isTCP, isSYN}, apply(toController())),
-		row(TableVIP, prioFloor, nil),
-
-		row(TableReply, prioRow, openflow.Match{ctState(ctTracked|ctEst|ctReply, 0), isIPv4}, openflow.GotoTable(TableToClient)),
-		// Addressed to brlb but of no known connection: it must not be flooded.
-		row(TableReply, prioUnbroken, openflow.Match{openflow.EthDst.MAC(fr.mac)}),
-		row(TableReply, prioFloor, nil, other...),
-
-		row(TableHash, prioFloor, nil),
-		row(TableSlots, prioFloor, nil),
-		row(TableMember, prioFloor, nil),
-		row(TableToMember, prioFloor, nil),
-
-		row(TableToClient, prioRow, openflow.Match{isIPv4}, leave),
-	}
+	))
 	return flows
+}
+
+// track sends a packet through conntrack, which applies the NAT of its
+// connection, and on to a table.
+func (fr frame) track(table uint8) openflow.Instruction {
+	return apply(openflow.CT{Zone: fr.zone, Table: table, Exec: []openflow.Action{openflow.NAT{}}})
 }
 
 // arpAnswer turns a request into its answer and sends it back (RFC 826).
@@ -156,27 +194,36 @@ func arpAnswer(mac openflow.MAC) []openflow.Action {
 	}
 }
 
-// echoAnswer turns an echo request into its reply and sends it back (RFC 792).
-func echoAnswer(mac openflow.MAC) []openflow.Action {
-	return []openflow.Action{
+// echoAnswer turns an echo request into its reply and sends it back (RFC 792,
+// RFC 4443). Only the first fragment of a long one has the type.
+func (f *family) echoAnswer(mac openflow.MAC, first bool) []openflow.Action {
+	actions := []openflow.Action{
 		move(openflow.EthSrc.Whole(), openflow.EthDst.Whole()),
 		set(openflow.EthSrc.MAC(mac)),
-		openflow.StackPush{Src: openflow.IPv4Dst.Whole()},
-		move(openflow.IPv4Src.Whole(), openflow.IPv4Dst.Whole()),
-		openflow.StackPop{Dst: openflow.IPv4Src.Whole()},
-		set(openflow.ICMPv4Type.Exact(icmpEchoReply)),
+		openflow.StackPush{Src: f.dst.Whole()},
+		move(f.src.Whole(), f.dst.Whole()),
+		openflow.StackPop{Dst: f.src.Whole()},
 		openflow.SetNwTTL(echoTTL),
-		output(openflow.PortInPort),
 	}
+	if first {
+		actions = append(actions, set(f.icmpType.Exact(f.echoReply)))
+	}
+	return append(actions, output(openflow.PortInPort))
 }
 
-// ownFlows lead ARP and ping for one of brlb's addresses to TableOwn.
+// ownFlows lead ARP, neighbour solicitations and ping for one of brlb's
+// addresses to TableOwn.
 func ownFlows(addr netip.Addr) []*openflow.FlowMod {
 	cookie := Cookie(KindOwn, 0, 0)
-	return []*openflow.FlowMod{
-		flow(cookie, TableClassify, prioOwn, openflow.Match{isARP, openflow.ARPOp.Exact(arpRequest), openflow.ARPTPA.Addr(addr)}, openflow.GotoTable(TableOwn)),
-		flow(cookie, TableClassify, prioOwn, openflow.Match{isIPv4, openflow.IPv4Dst.Addr(addr), isICMP, openflow.ICMPv4Type.Exact(icmpEchoRequest)}, openflow.GotoTable(TableOwn)),
+	f := familyOfAddr(addr)
+	flows := []*openflow.FlowMod{
+		flow(cookie, TableClassify, prioOwn, append(f.isEcho(), f.dst.Addr(addr)), openflow.GotoTable(TableOwn)),
 	}
+	if addr.Is6() {
+		return flows
+	}
+	return append(flows,
+		flow(cookie, TableClassify, prioOwn, openflow.Match{isARP, openflow.ARPOp.Exact(arpRequest), openflow.ARPTPA.Addr(addr)}, openflow.GotoTable(TableOwn)))
 }
 
 // serviceFlows lead a service's packets through conntrack to the pool.
@@ -184,50 +231,126 @@ func (fr frame) serviceFlows(service *state.Service) []*openflow.FlowMod {
 	cookie := Cookie(KindService, service.PoolID, 0)
 	var flows []*openflow.FlowMod
 	for _, addr := range service.Addresses {
-		vip := openflow.IPv4Dst.Addr(addr)
+		f := familyOfAddr(addr)
 		for _, p := range service.Ports {
-			port := openflow.TCPDst.Exact(uint64(p.Number))
-			flows = append(flows,
-				flow(cookie, TableClassify, prioVIP, openflow.Match{isIPv4, vip, isTCP, port},
-					apply(openflow.CT{Zone: fr.zone, Table: TableVIP, Exec: []openflow.Action{openflow.NAT{}}})),
-				flow(cookie, TableVIP, prioNew, openflow.Match{ctState(ctTracked|ctNew, ctInvalid), isIPv4, vip, isTCP, port},
-					apply(set(openflow.Reg0.Exact(uint64(service.PoolID)))), openflow.GotoTable(TableHash)))
+			to := openflow.Match{f.isIP, f.dst.Addr(addr)}
+			start := []openflow.Action{set(openflow.Reg0.Exact(uint64(service.PoolID)))}
+			if p.Kept() {
+				start = append(start, set(openflow.Reg4.Exact(portKept)))
+			}
+			begins := func(priority uint16, match openflow.Match) *openflow.FlowMod {
+				return flow(cookie, TableVIP, priority, append(match, ctState(ctTracked|ctNew, ctInvalid)), apply(start...), openflow.GotoTable(TableHash))
+			}
+			t := transportOf(p.Proto)
+			if t == nil {
+				flows = append(flows,
+					flow(cookie, TableClassify, prioVIPAny, to, fr.track(TableVIP)),
+					begins(prioNewAny, slices.Clone(to)))
+				continue
+			}
+			to = append(to, openflow.IPProto.Exact(t.number))
+			for _, port := range ports(t.dst, p.First, p.Last) {
+				flows = append(flows,
+					flow(cookie, TableClassify, prioVIP, append(slices.Clone(to), port), fr.track(TableVIP)),
+					begins(prioNew, append(slices.Clone(to), port)))
+			}
+			if p.Proto != config.ProtoUDP {
+				continue
+			}
+			// Where conntrack leaves a datagram in fragments, all have its tuple.
+			for _, port := range ports(openflow.CTTpDst, p.First, p.Last) {
+				flows = append(flows, begins(prioNew, append(slices.Clone(to), isLater, port)))
+			}
 		}
 	}
 	return flows
 }
 
-// vipRest drops whatever else goes to a VIP.
+// vipRest leads whatever else goes to a VIP to where it ends.
 func vipRest(addr netip.Addr) *openflow.FlowMod {
-	return flow(Cookie(KindBase, 0, 0), TableClassify, prioVIPRest, openflow.Match{isIPv4, openflow.IPv4Dst.Addr(addr)})
+	f := familyOfAddr(addr)
+	return flow(Cookie(KindBase, 0, 0), TableClassify, prioVIPRest, openflow.Match{f.isIP, f.dst.Addr(addr)}, openflow.GotoTable(TableRest))
 }
 
-// replyFlow leads what a member sends from its service port through conntrack.
-func (fr frame) replyFlow(member netip.AddrPort) *openflow.FlowMod {
-	return flow(Cookie(KindReply, 0, 0), TableClassify, prioReply,
-		openflow.Match{isIPv4, openflow.IPv4Src.Addr(member.Addr()), isTCP, openflow.TCPSrc.Exact(uint64(member.Port()))},
-		apply(openflow.CT{Zone: fr.zone, Table: TableReply, Exec: []openflow.Action{openflow.NAT{}}}))
+// refuseRest has clients told that a VIP has no such port.
+func refuseRest(addr netip.Addr) *openflow.FlowMod {
+	f := familyOfAddr(addr)
+	return flow(Cookie(KindOwn, 0, 0), TableRest, prioRefuse, openflow.Match{f.isIP, f.dst.Addr(addr)}, refuse()...)
 }
 
-// hashFlow computes the slot. symmetric_l4 covers the MACs too, which differ
-// from router to router: they are put aside meanwhile, so that the slot depends
-// on the 5-tuple alone.
-func hashFlow(p *state.Pool) *openflow.FlowMod {
+// refuse hands a packet to the controller, which tells the client so.
+func refuse(before ...openflow.Action) []openflow.Instruction {
+	return []openflow.Instruction{openflow.Meter(meterID), apply(append(before, toController())...)}
+}
+
+// replyFlows lead what a member sends from a service port through conntrack.
+func (fr frame) replyFlows(from source) []*openflow.FlowMod {
+	cookie := Cookie(KindReply, 0, 0)
+	f := familyOfAddr(from.addr)
+	match := openflow.Match{f.isIP, f.src.Addr(from.addr)}
+	t := transportOf(from.port.Proto)
+	if t == nil {
+		return []*openflow.FlowMod{flow(cookie, TableClassify, prioReply, match, fr.track(TableReply))}
+	}
+	var flows []*openflow.FlowMod
+	match = append(match, openflow.IPProto.Exact(t.number))
+	for _, port := range ports(t.src, from.port.First, from.port.Last) {
+		flows = append(flows, flow(cookie, TableClassify, prioReply, append(slices.Clone(match), port), fr.track(TableReply)))
+	}
+	return flows
+}
+
+// hashFlows compute the slot. symmetric_l4 covers the MACs and VLAN too, which
+// differ from router to router: they are put aside meanwhile, so that the slot
+// depends on the 5-tuple alone. It leaves out the ports of UDP, which therefore
+// stand in the MAC's place.
+func hashFlows(p *state.Pool) []*openflow.FlowMod {
+	row := func(priority uint16, more openflow.Match, actions ...openflow.Action) *openflow.FlowMod {
+		untag := []openflow.Action{move(vlan, keptTag), openflow.RegLoad{Dst: vlan}}
+		return flow(Cookie(KindHash, p.ID, 0), TableHash, priority, append(openflow.Match{openflow.Reg0.Exact(uint64(p.ID))}, more...),
+			apply(append(untag, actions...)...), openflow.GotoTable(TableSlots))
+	}
+	slot := func(fields openflow.HashFields) openflow.Action {
+		return openflow.Multipath{
+			Fields: fields, Basis: p.ID, Algorithm: openflow.LinkModuloN,
+			MaxLink: uint16(p.Slots - 1), Dst: openflow.Reg1.Whole(),
+		}
+	}
+	if p.Affinity == config.AffinitySource {
+		return []*openflow.FlowMod{row(prioRow, nil, slot(openflow.HashNwSrc))}
+	}
 	src, dst := openflow.EthSrc.Whole(), openflow.EthDst.Whole()
-	return flow(Cookie(KindHash, p.ID, 0), TableHash, prioRow, openflow.Match{openflow.Reg0.Exact(uint64(p.ID))},
-		apply(
+	tupleSlot := func(ports ...openflow.Action) []openflow.Action {
+		actions := []openflow.Action{
 			openflow.StackPush{Src: src},
 			openflow.StackPush{Src: dst},
 			set(openflow.EthSrc.MAC(openflow.MAC{})),
 			set(openflow.EthDst.MAC(openflow.MAC{})),
-			openflow.Multipath{
-				Fields: openflow.HashSymmetricL4, Basis: p.ID, Algorithm: openflow.LinkModuloN,
-				MaxLink: uint16(p.Slots - 1), Dst: openflow.Reg1.Whole(),
-			},
-			openflow.StackPop{Dst: dst},
-			openflow.StackPop{Dst: src},
-		),
-		openflow.GotoTable(TableSlots))
+		}
+		actions = append(actions, ports...)
+		return append(actions, slot(openflow.HashSymmetricL4), openflow.StackPop{Dst: dst}, openflow.StackPop{Dst: src})
+	}
+	f := familyOf(p.IPv6)
+	isUDP := openflow.Match{f.isIP, openflow.IPProto.Exact(protoUDP)}
+	isRest := append(slices.Clone(isUDP), isLater, ctState(ctTracked|ctNew, ctInvalid))
+	return []*openflow.FlowMod{
+		row(prioRow, nil, tupleSlot()...),
+		row(prioSpecial, isUDP, tupleSlot(portsInMAC(openflow.UDPSrc, openflow.UDPDst)...)...),
+		row(prioSpecial+1, isRest, tupleSlot(portsInMAC(openflow.CTTpSrc, openflow.CTTpDst)...)...),
+	}
+}
+
+// portsInMAC has the two ports hashed, as a part of the MAC.
+func portsInMAC(src, dst openflow.Field) []openflow.Action {
+	return []openflow.Action{
+		move(src.Whole(), openflow.EthSrc.Range(0, 15)),
+		move(dst.Whole(), openflow.EthSrc.Range(16, 31)),
+	}
+}
+
+// refuseNew has the clients of a pool told that nobody is there.
+func refuseNew(pool uint16) *openflow.FlowMod {
+	return flow(Cookie(KindHash, pool, 0), TableSlots, prioRefuse, openflow.Match{openflow.Reg0.Exact(uint64(pool))}, refuse(move(keptTag, vlan))...)
 }
 
 // slotFlow is one row of the slot table.
@@ -248,33 +371,51 @@ func loadMember(number uint16) openflow.Instructions {
 func (fr frame) memberFlows(m *state.Member, pool uint16) []*openflow.FlowMod {
 	cookie := Cookie(KindMember, pool, uint32(m.Number))
 	number := openflow.Reg2.Exact(uint64(m.Number))
-	var flows []*openflow.FlowMod
-	if m.Active {
-		flows = append(flows, flow(cookie, TableVIP, prioReused,
-			openflow.Match{ctState(ctTracked, ctInvalid), openflow.CTMark.Exact(uint64(Mark(pool, m.Number))), isIPv4, isTCP, isSYN},
-			apply(move(markMember, openflow.Reg2.Range(0, 15))), openflow.GotoTable(TableToMember)))
-	}
-	flows = append(flows,
-		flow(cookie, TableMember, prioRow, openflow.Match{number, isIPv4, isTCP},
+	f := familyOfAddr(m.Address.Addr())
+	commit := func(port uint16) []openflow.Instruction {
+		return []openflow.Instruction{
 			apply(openflow.CT{Commit: true, Zone: fr.zone, Table: openflow.CTNoTable, Exec: []openflow.Action{
-				openflow.NAT{Flags: openflow.NATDst, MinAddr: m.Address.Addr(), MinPort: m.Address.Port()},
+				openflow.NAT{Flags: openflow.NATDst, MinAddr: m.Address.Addr(), MinPort: port},
 				move(openflow.Reg2.Range(0, 15), markMember),
 				move(openflow.Reg0.Range(0, 15), markPool),
 				move(openflow.EthSrc.Whole(), labelMAC),
 				move(openflow.InPortNXM.Whole(), labelPort),
+				move(keptTag, labelVLAN),
 			}}),
-			openflow.GotoTable(TableToMember)),
-		flow(cookie, TableToMember, prioRow, openflow.Match{number, isIPv4},
+			openflow.GotoTable(TableToMember),
+		}
+	}
+	var flows []*openflow.FlowMod
+	if m.Active {
+		flows = append(flows, flow(cookie, TableVIP, prioReused,
+			openflow.Match{ctState(ctTracked, ctInvalid), openflow.CTMark.Exact(uint64(Mark(pool, m.Number))), f.isIP, isTCP, isSYN},
+			apply(move(markMember, openflow.Reg2.Range(0, 15))), openflow.GotoTable(TableToMember)))
+	}
+	return append(flows,
+		flow(cookie, TableMember, prioRow, openflow.Match{number, f.isIP}, commit(m.Address.Port())...),
+		flow(cookie, TableMember, prioSpecial, openflow.Match{number, openflow.Reg4.Exact(portKept), f.isIP}, commit(0)...),
+		flow(cookie, TableToMember, prioRow, openflow.Match{number, f.isIP},
 			apply(
 				set(openflow.EthSrc.MAC(fr.mac)),
 				set(openflow.EthDst.MAC(m.Next.MAC)),
+				openflow.RegLoad{Dst: vlan, Value: tag(m.Next.VLAN)},
 				openflow.DecNwTTL{},
 				openflow.RegLoad{Dst: openflow.InPortNXM.Whole(), Value: portNone16},
 				output(openflow.PortNo(m.Next.Port)),
 			)),
 	)
-	return flows
 }
+
+// tag returns the TCI of a frame in a VLAN; 0, no tag, without one.
+func tag(id uint16) uint64 {
+	if id == 0 {
+		return 0
+	}
+	return tagPresent | uint64(id)
+}
+
+// tagPresent is the bit of a TCI by which Open vSwitch says that there is a tag.
+const tagPresent = 0x1000
 
 // Resend are the actions that send a packet through the tables once more,
 // marked so that it doesn't come back to the controller.

@@ -1,14 +1,20 @@
 package pipeline
 
-import "fmt"
+import (
+	"fmt"
+
+	"brlb/openflow"
+)
 
 // Tables of the bridge that brlb uses. Table 0 is shared with others; the
 // remaining ones are brlb's own.
 const (
-	TableClassify = 0  // VIP tuples, replies of members, ARP and ping for own addresses
-	TableOwn      = 1  // answers ARP and ping
+	TableClassify = 0  // VIP tuples, replies of members, ARP, ND and ping for own addresses
+	TableOwn      = 1  // answers ARP, ND and ping
 	TableVIP      = 2  // after ct(nat) on the way to a VIP
 	TableReply    = 3  // after ct(nat) on the way back
+	TableRest     = 4  // to a VIP, but to no service: ICMP errors, fragments, what is refused
+	TableForUs    = 5  // to brlb's MAC, but of no service: ICMP errors, fragments
 	TableHash     = 10 // reg0=pool -> multipath -> reg1=slot
 	TableSlots    = 11 // reg0=pool, reg1=slot -> reg2=member
 	TableMember   = 12 // reg2=member -> ct(commit,nat)
@@ -17,7 +23,7 @@ const (
 )
 
 // ownTables lists the tables in which no flow of anybody else belongs.
-var ownTables = [...]uint8{TableOwn, TableVIP, TableReply, TableHash, TableSlots, TableMember, TableToMember, TableToClient}
+var ownTables = [...]uint8{TableOwn, TableVIP, TableReply, TableRest, TableForUs, TableHash, TableSlots, TableMember, TableToMember, TableToClient}
 
 // IsOwnTable says whether a table is brlb's alone.
 func IsOwnTable(table uint8) bool {
@@ -32,28 +38,56 @@ func IsOwnTable(table uint8) bool {
 // Tables lists all tables that hold flows of brlb, in order.
 func Tables() []uint8 { return append([]uint8{TableClassify}, ownTables[:]...) }
 
-// The registers: reg0 pool id, reg1 slot, reg2 member number, and reg3 this
-// mark in a packet that the controller sends again, so that it doesn't come
-// back a second time.
-const resent = 1
+// The registers: reg0 pool id, reg1 slot, reg2 member number, reg3 the mark
+// resent, reg4 whether the member gets the packet on the port that the client
+// used, reg5 the VLAN tag (TCI) of the client's frame.
+const (
+	// resent marks a packet that the controller sends again, so that it doesn't
+	// come back a second time.
+	resent = 1
+	// portKept in reg4: the destination port stays.
+	portKept = 1
+)
+
+// meterID is the switch's meter that bounds how many packets go to the
+// controller to be refused, and how many do so per second and at once.
+const (
+	meterID    = cookieTag
+	meterRate  = 1000
+	meterBurst = 200
+)
+
+// Meter returns the meter that rows name. It is no flow, so no bundle can bring
+// it: a switch must have it before it gets the rows.
+func Meter() *openflow.MeterMod {
+	return &openflow.MeterMod{
+		Command: openflow.MeterAdd, Flags: openflow.MeterPktps | openflow.MeterBurst, ID: meterID,
+		Bands: []openflow.MeterBand{{Kind: openflow.BandDrop, Rate: meterRate, Burst: meterBurst}},
+	}
+}
 
 // Priorities. Table 0 is shared, so brlb's rows stand well above what people
 // usually choose there, and the miss row at the bottom.
 const (
-	prioARPForUs = 32020
-	prioOwn      = 32010 // ARP and ping for own addresses
-	prioVIP      = 32000 // a service's address and port
-	prioReply    = 31000 // what a member sends from its service port
-	prioVIPRest  = 30000 // whatever else goes to a VIP: dropped, never forwarded
-	prioForUs    = 29000 // whatever else goes to brlb's MAC: likewise
-	prioMiss     = 1
+	prioAnswer  = 32020 // answers to brlb's own ARP and ND questions
+	prioOwn     = 32010 // ARP, ND and ping for own addresses
+	prioVIP     = 32000 // a service's address and port
+	prioVIPAny  = 31990 // a service's address, all protocols
+	prioReply   = 31000 // what a member sends from its service port
+	prioVIPRest = 30000 // whatever else goes to a VIP: never forwarded
+	prioForUs   = 29000 // whatever else goes to brlb's MAC: likewise
+	prioMiss    = 1
 
-	prioRow   = 100 // rows of own tables
-	prioFloor = 0   // what remains: dropped, counted
+	prioRow     = 100 // rows of own tables
+	prioSpecial = 110 // rows before those
+	prioSilence = 60  // what is neither served nor refused
+	prioRefuse  = 50  // what is refused: the client is told
+	prioFloor   = 0   // what remains: dropped, counted
 
 	// Table 2, after ct(nat): what still has the VIP as destination is new; all
 	// else has been translated by an entry.
 	prioNew     = 450
+	prioNewAny  = 440 // the same, of services for all protocols
 	prioReused  = 400 // SYN on an entry of an active member
 	prioStale   = 300 // SYN on an entry of any other member
 	prioStuck   = 290 // the same, sent again in vain
@@ -69,7 +103,7 @@ type Kind uint8
 // The kinds.
 const (
 	KindBase    Kind = 1 // what the pipeline needs whatever the services
-	KindOwn     Kind = 2 // own addresses: ARP, ping
+	KindOwn     Kind = 2 // own addresses: ARP, ND, ping
 	KindService Kind = 3 // a service's VIP rows
 	KindReply   Kind = 4 // replies of members
 	KindHash    Kind = 5 // a pool's multipath row
@@ -125,7 +159,7 @@ func Concerns(table uint8, priority uint16, cookie uint64) bool {
 		return false
 	}
 	switch priority {
-	case prioARPForUs, prioOwn, prioVIP, prioReply, prioVIPRest, prioForUs, prioMiss:
+	case prioAnswer, prioOwn, prioVIP, prioVIPAny, prioReply, prioVIPRest, prioForUs, prioMiss:
 		return true
 	}
 	return false

@@ -23,6 +23,9 @@ func newLife(t *testing.T) *life {
 	l.sw = oftest.NewSwitch(oftest.SwitchOptions{Ports: []openflow.Port{oftest.NewPort(1, "p1"), oftest.NewPort(2, "p2")}})
 	t.Cleanup(l.sw.Close)
 	l.sw.SetTracker(l.connections)
+	if err := l.sw.Apply(Meter()); err != nil {
+		t.Fatal(err)
+	}
 	l.converge()
 	return l
 }
@@ -85,7 +88,7 @@ func TestLifeOfAConnection(t *testing.T) {
 	l := newLife(t)
 	client, vip, router := addrPort("10.20.0.10:40000"), addrPort("10.20.0.100:80"), openflow.MAC{2, 0, 0, 0, 0, 0xaa}
 	web := l.facts.Snapshot().Pool("web")
-	_, slot := Slot(web, client, vip)
+	_, slot := Slot(web, Tuple{Proto: protoTCP, Src: client, Dst: vip})
 	owner := web.Owner(slot)
 
 	l.demand(l.send(1, router, client, vip, flagSYN, 2), client, owner.Address, owner.Next.MAC)

@@ -28,6 +28,9 @@ func startReal(t testing.TB) *real {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
+	if err := s.Transact(context.Background(), Meter()); err != nil {
+		t.Fatal(err)
+	}
 	return &real{ovs: ovs, session: s}
 }
 
@@ -117,8 +120,8 @@ func TestLiveWhereDoesThisPacketGo(t *testing.T) {
 		{"the same, sent again", toVIP + syn + ",reg3=1", "trk,inv", []string{"drop"}, nil},
 		{"an ACK that conntrack calls invalid", toVIP + ack, "trk,inv", []string{"drop"}, nil},
 		{"a pool without active members", client + ",nw_dst=10.20.0.101,tp_dst=443" + syn, "trk,new", []string{"drop"}, nil},
-		{"a port that nobody serves", client + ",nw_dst=10.20.0.100,tp_dst=22" + syn, "", []string{"drop"}, []string{"ct("}},
-		{"UDP to a VIP", "in_port=1,udp,dl_src=02:00:00:00:00:aa,dl_dst=02:00:5e:00:01:02,nw_src=10.20.0.10,nw_dst=10.20.0.100,udp_src=1,udp_dst=80", "", []string{"drop"}, nil},
+		{"a port that nobody serves", client + ",nw_dst=10.20.0.100,tp_dst=22" + syn, "", []string{"meter(", "controller("}, []string{"ct("}},
+		{"UDP to a VIP", "in_port=1,udp,dl_src=02:00:00:00:00:aa,dl_dst=02:00:5e:00:01:02,nw_src=10.20.0.10,nw_dst=10.20.0.100,udp_src=1,udp_dst=80", "", []string{"meter(", "controller("}, nil},
 		{"ARP for a VIP", "in_port=1,arp,dl_src=02:00:00:00:00:aa,dl_dst=ff:ff:ff:ff:ff:ff,arp_op=1,arp_sha=02:00:00:00:00:aa,arp_spa=10.20.0.10,arp_tpa=10.20.0.100", "",
 			[]string{"set(eth(src=02:00:5e:00:01:02,dst=02:00:00:00:00:aa))", "set(arp(sip=10.20.0.100,tip=10.20.0.10,op=2", "sha=02:00:5e:00:01:02,tha=02:00:00:00:00:aa", ",1"}, nil},
 		{"ARP for a VIP that nobody serves", "in_port=1,arp,dl_src=02:00:00:00:00:aa,dl_dst=ff:ff:ff:ff:ff:ff,arp_op=1,arp_spa=10.20.0.10,arp_tpa=10.20.0.101", "",
@@ -180,7 +183,7 @@ func TestLiveNewConnections(t *testing.T) {
 	for i := range 40 {
 		src, dst := addrPort(fmt.Sprintf("10.20.%d.10:%d", i%3, 40000+i)), addrPort("10.20.0.100:80")
 		web := snap.Pool("web")
-		_, slot := Slot(web, src, dst)
+		_, slot := Slot(web, Tuple{Proto: protoTCP, Src: src, Dst: dst})
 		owner := web.Owner(slot)
 		for _, router := range []string{"02:00:00:00:00:aa", "02:00:00:00:00:bb"} {
 			trace := r.trace(fmt.Sprintf("in_port=1,tcp,dl_src=%s,dl_dst=02:00:5e:00:01:02,nw_src=%s,nw_dst=%s,nw_ttl=64,tp_src=%d,tp_dst=%d,tcp_flags=0x002",
@@ -214,7 +217,7 @@ func TestLiveConnections(t *testing.T) {
 	}
 	r.ovs.Appctl("dpctl/ct-disable-tcp-seq-chk") // the segments below have no numbers
 	src, vip := addrPort("10.20.0.10:40000"), addrPort("10.20.0.100:80")
-	_, slot := Slot(snap.Pool("web"), src, vip)
+	_, slot := Slot(snap.Pool("web"), Tuple{Proto: protoTCP, Src: src, Dst: vip})
 	owner := snap.Pool("web").Owner(slot)
 	send := func(port int, src, dst netip.AddrPort, flags string) {
 		r.ovs.Appctl("netdev-dummy/receive", fmt.Sprintf("p%d", port), fmt.Sprintf(
@@ -255,7 +258,7 @@ func TestLiveConnections(t *testing.T) {
 	other := netip.AddrPortFrom(src.Addr(), src.Port())
 	for snap.Pool("web").Owner(slot).Key() != owner.Key() || other == src {
 		other = netip.AddrPortFrom(src.Addr(), other.Port()+1)
-		_, slot = Slot(snap.Pool("web"), other, vip)
+		_, slot = Slot(snap.Pool("web"), Tuple{Proto: protoTCP, Src: other, Dst: vip})
 	}
 	send(1, other, vip, "syn")
 	reached("SYN of the second", TableToMember, toMember, 5)

@@ -213,7 +213,7 @@ func TestSlotAsTheSwitchComputesIt(t *testing.T) {
 	}{
 		{0, 0x92a871c2, 450}, {1, 0xf9b94706, 774}, {7, 0x35b62cfa, 250}, {1024, 0xc1ee4d45, 325}, {65535, 0x666a959a, 410},
 	} {
-		hash, slot := Slot(&state.Pool{ID: v.pool, Slots: 1024}, src, dst)
+		hash, slot := Slot(&state.Pool{ID: v.pool, Slots: 1024}, Tuple{Proto: protoTCP, Src: src, Dst: dst})
 		if hash != v.hash || slot != v.slot {
 			t.Errorf("pool %d: hash %08x slot %d, the switch says %08x and %d", v.pool, hash, slot, v.hash, v.slot)
 		}

@@ -1,10 +1,12 @@
 package pipeline
 
 import (
+	"cmp"
 	"maps"
 	"net/netip"
 	"slices"
 
+	"brlb/controller/config"
 	"brlb/controller/state"
 	"brlb/openflow"
 )
@@ -115,12 +117,16 @@ func (r *Renderer) drop(s *state.Snapshot, replace func(was, now Set)) {
 func (f frame) renderPool(p *state.Pool, before rendered) (rendered, error) {
 	var members []*openflow.FlowMod
 	for i := range p.Members {
-		if m := &p.Members[i]; m.HasNext && m.Number != 0 {
+		if m := &p.Members[i]; m.HasNext && m.Number != 0 && m.Address.Addr().Is6() == p.IPv6 {
 			members = append(members, f.memberFlows(m, p.ID)...)
 		}
 	}
+	hash := hashFlows(p)
+	if p.Rejects {
+		hash = append(hash, refuseNew(p.ID))
+	}
 	groups, err := newGroups(map[GroupID][]*openflow.FlowMod{
-		{KindHash, p.ID}:   {hashFlow(p)},
+		{KindHash, p.ID}:   hash,
 		{KindMember, p.ID}: members,
 	})
 	if err != nil {
@@ -200,35 +206,88 @@ type sharedInput struct {
 	drop     bool
 	gateways []netip.Prefix
 	services []state.Service
-	served   []bool           // by service: connections find members
-	members  []netip.AddrPort // of all pools
+	answers  []bool   // by service: connections find members, or are refused
+	sources  []source // of all pools, sorted, without duplicates
+}
+
+// source is what a member sends from as a service.
+type source struct {
+	addr netip.Addr
+	port config.Port
 }
 
 func sharedInputOf(s *state.Snapshot) sharedInput {
 	in := sharedInput{
 		frame: frame{mac: s.MAC, zone: s.Zone}, drop: s.Drop, gateways: s.Gateways,
-		services: s.Services, served: make([]bool, len(s.Services)),
+		services: s.Services, answers: make([]bool, len(s.Services)),
 	}
-	serves := make(map[uint16]bool, len(s.Pools))
+	pools := make(map[uint16]*state.Pool, len(s.Pools))
 	for i := range s.Pools {
-		p := &s.Pools[i]
-		serves[p.ID] = p.Serves()
-		for j := range p.Members {
-			in.members = append(in.members, p.Members[j].Address)
+		pools[s.Pools[i].ID] = &s.Pools[i]
+	}
+	sources := map[source]bool{}
+	for i := range s.Services {
+		service := &s.Services[i]
+		p := pools[service.PoolID]
+		in.answers[i] = p != nil && (p.Serves() || p.Rejects)
+	}
+	for id, kept := range keptPorts(s) {
+		for j := range pools[id].Members {
+			for _, port := range kept {
+				sources[source{pools[id].Members[j].Address.Addr(), port}] = true
+			}
 		}
 	}
-	for i := range s.Services {
-		in.served[i] = serves[s.Services[i].PoolID]
+	for _, proto := range ownPortProtos(s) {
+		for i := range s.Pools {
+			for _, m := range s.Pools[i].Members {
+				sources[source{m.Address.Addr(), config.Port{First: m.Address.Port(), Last: m.Address.Port(), Proto: proto}}] = true
+			}
+		}
 	}
+	in.sources = slices.SortedFunc(maps.Keys(sources), func(a, b source) int {
+		return cmp.Or(a.addr.Compare(b.addr), a.port.Compare(b.port))
+	})
 	return in
+}
+
+// keptPorts lists, by pool, the ports on which members get packets although they
+// are not their own.
+func keptPorts(s *state.Snapshot) map[uint16][]config.Port {
+	found := map[uint16][]config.Port{}
+	for i := range s.Services {
+		for _, port := range s.Services[i].Ports {
+			for _, id := range s.Services[i].PoolIDs {
+				if port.Kept() {
+					found[id] = append(found[id], port)
+				}
+			}
+		}
+	}
+	return found
+}
+
+// ownPortProtos lists the protocols that members are sent on their own ports.
+// Which service a member's connection came from doesn't matter: it outlasts a
+// change of that.
+func ownPortProtos(s *state.Snapshot) []config.Proto {
+	var found []config.Proto
+	for i := range s.Services {
+		for _, port := range s.Services[i].Ports {
+			if !port.Kept() && !slices.Contains(found, port.Proto) {
+				found = append(found, port.Proto)
+			}
+		}
+	}
+	return found
 }
 
 func (in *sharedInput) equal(other *sharedInput) bool {
 	return in.frame == other.frame && in.drop == other.drop &&
 		slices.Equal(in.gateways, other.gateways) &&
 		slices.EqualFunc(in.services, other.services, func(a, b state.Service) bool { return a.Equal(&b) }) &&
-		slices.Equal(in.served, other.served) &&
-		slices.Equal(in.members, other.members)
+		slices.Equal(in.answers, other.answers) &&
+		slices.Equal(in.sources, other.sources)
 }
 
 func (in *sharedInput) render() (Set, error) {
@@ -237,8 +296,8 @@ func (in *sharedInput) render() (Set, error) {
 	for _, g := range in.gateways {
 		flows[own] = append(flows[own], ownFlows(g.Addr())...)
 	}
-	// A VIP is answered for while at least one of its services is served.
-	answered := map[netip.Addr]bool{}
+	// A VIP is answered for while at least one of its services is.
+	answered, refuses := map[netip.Addr]bool{}, map[netip.Addr]bool{}
 	var vips []netip.Addr
 	for i := range in.services {
 		service := &in.services[i]
@@ -248,21 +307,22 @@ func (in *sharedInput) render() (Set, error) {
 			if _, seen := answered[addr]; !seen {
 				vips = append(vips, addr)
 			}
-			answered[addr] = answered[addr] || in.served[i]
+			answered[addr] = answered[addr] || in.answers[i]
+			refuses[addr] = service.OtherPorts == config.OtherPortsReject
 		}
 	}
 	for _, addr := range vips {
 		flows[base] = append(flows[base], vipRest(addr))
-		if answered[addr] {
-			flows[own] = append(flows[own], ownFlows(addr)...)
+		if !answered[addr] {
+			continue
+		}
+		flows[own] = append(flows[own], ownFlows(addr)...)
+		if refuses[addr] {
+			flows[own] = append(flows[own], refuseRest(addr))
 		}
 	}
-	replying := map[netip.AddrPort]bool{}
-	for _, addr := range in.members {
-		if !replying[addr] {
-			replying[addr] = true
-			flows[reply] = append(flows[reply], in.replyFlow(addr))
-		}
+	for _, from := range in.sources {
+		flows[reply] = append(flows[reply], in.replyFlows(from)...)
 	}
 	return newGroups(flows)
 }

@@ -26,7 +26,9 @@ func (b *backups) clone() backups {
 
 // Front is where a service was found on the switch.
 type Front struct {
-	Address netip.AddrPort // a VIP and port
+	Address netip.Addr // a VIP
+	Proto   config.Proto
+	Port    uint16 // 0 with config.ProtoAny
 	PoolID  uint16
 }
 
@@ -37,8 +39,8 @@ func (s *State) AdoptFronts(found []Front) {
 		c := &s.cfg.Services[i]
 		for _, f := range found {
 			pool := s.poolByID(f.PoolID)
-			if pool != nil && slices.Contains(candidates(c), pool.Name) && slices.Contains(c.Addresses, f.Address.Addr()) &&
-				slices.ContainsFunc(c.Ports, func(p config.Port) bool { return p.Number == f.Address.Port() }) {
+			if pool != nil && slices.Contains(candidates(c), pool.Name) && slices.Contains(c.Addresses, f.Address) &&
+				slices.ContainsFunc(c.Ports, func(p config.Port) bool { return p.Proto == f.Proto && p.First == f.Port }) {
 				s.backups.serving[c.Name] = pool.Name
 			}
 		}

@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"testing"
 	"time"
+
+	"brlb/controller/config"
 )
 
 const withSpares = `
@@ -61,7 +63,7 @@ func TestBackup(t *testing.T) {
 // leaves it so until it knows better.
 func TestBackupThroughARestart(t *testing.T) {
 	s := connected(t, withSpares)
-	s.AdoptFronts([]Front{{Address: netip.MustParseAddrPort("10.20.0.100:80"), PoolID: 2}, {Address: netip.MustParseAddrPort("10.20.0.101:80"), PoolID: 3}})
+	s.AdoptFronts([]Front{{Address: netip.MustParseAddr("10.20.0.100"), Proto: config.ProtoTCP, Port: 80, PoolID: 2}, {Address: netip.MustParseAddr("10.20.0.101"), Proto: config.ProtoTCP, Port: 80, PoolID: 3}})
 	look := func(want string) {
 		t.Helper()
 		if got := s.Snapshot().Services[0].Pool; got != want {

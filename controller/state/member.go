@@ -54,6 +54,7 @@ type Statement struct {
 type NextHop struct {
 	MAC    openflow.MAC
 	Port   uint32 // OpenFlow port number on the bridge
+	VLAN   uint16 // VLAN id of frames on that port, 1..4094; 0: untagged
 	Source string // "ovsdb", "arp", "nd" or "adopted" (found in the switch's flows)
 }
 
@@ -90,7 +91,8 @@ type Member struct {
 	Slots      int
 	Declared   bool // comes from an OVSDB Interface row, not from the file
 
-	fit bool // nothing but its health may keep it from being active
+	fit   bool // nothing but its health may keep it from being active
+	alien bool // of the address family that the pool is not
 }
 
 // Key returns the member's canonical address:port.
@@ -106,6 +108,7 @@ type member struct {
 	weight   uint32
 	domain   string
 	declared bool
+	alien    bool
 }
 
 func (m *member) nextHopAddr() netip.Addr {
@@ -126,6 +129,7 @@ func fromConfig(pool *config.Pool, m *config.Member) member {
 		check:   pool.Check,
 		weight:  m.Weight,
 		domain:  m.Domain,
+		alien:   m.Address.Addr().Is6() != pool.IPv6,
 	}
 }
 
@@ -142,6 +146,7 @@ func fromDeclared(pool *config.Pool, d *Declared) member {
 		weight:   d.Weight,
 		domain:   d.Domain,
 		declared: true,
+		alien:    d.Address.Addr().Is6() != pool.IPv6,
 	}
 }
 
@@ -152,6 +157,10 @@ func (s *State) inactive(m *Member) string {
 		return "waiting for OVSDB, which keeps the member numbers"
 	case m.Number == 0:
 		return "all 65535 member numbers are in use"
+	case m.alien && m.Address.Addr().Is6():
+		return "it has an IPv6 address, and the pool's members are IPv4"
+	case m.alien:
+		return "it has an IPv4 address, and the pool's members are IPv6"
 	case s.own[m.Address.Addr()]:
 		return fmt.Sprintf("%s is an address of brlb's own, a VIP or gateway", m.Address.Addr())
 	case !s.cfg.MayProbe(m.Address.Addr()):

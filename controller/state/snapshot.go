@@ -34,12 +34,16 @@ type Service struct {
 	Pool      string // that serves it
 	Primary   string // that the configuration names first
 	PoolID    uint16
+	PoolIDs   []uint16 // of all pools that serve it at one time or another
+	// OtherPorts is what becomes of packets to ports of the VIPs that no service
+	// has.
+	OtherPorts config.OtherPorts
 }
 
 // Equal says whether two services are the same.
 func (s *Service) Equal(o *Service) bool {
-	return s.Name == o.Name && s.Pool == o.Pool && s.Primary == o.Primary && s.PoolID == o.PoolID &&
-		slices.Equal(s.Addresses, o.Addresses) && slices.Equal(s.Ports, o.Ports)
+	return s.Name == o.Name && s.Pool == o.Pool && s.Primary == o.Primary && s.PoolID == o.PoolID && s.OtherPorts == o.OtherPorts &&
+		slices.Equal(s.Addresses, o.Addresses) && slices.Equal(s.Ports, o.Ports) && slices.Equal(s.PoolIDs, o.PoolIDs)
 }
 
 // Pool is a set of members behind a slot table.
@@ -50,6 +54,11 @@ type Pool struct {
 	Layout  string // name
 	Version string // of the layout; part of Digest
 	Mode    string
+	IPv6    bool // of the members; others own no slots and have no rows
+	// Affinity says what of a packet decides the slot.
+	Affinity config.Affinity
+	// Rejects says that clients are told when no member is active.
+	Rejects bool
 	Check   string
 	Members []Member // sorted by key
 	Active  int
@@ -77,6 +86,7 @@ func (p *Pool) Equal(o *Pool) bool {
 	return p.Name == o.Name && p.ID == o.ID && p.Slots == o.Slots && p.Layout == o.Layout && p.Mode == o.Mode &&
 		p.Check == o.Check && p.Active == o.Active && p.Settled == o.Settled && p.Table == o.Table &&
 		p.Digest == o.Digest && p.Problem == o.Problem && p.Emergency == o.Emergency && p.Alarm == o.Alarm &&
+		p.IPv6 == o.IPv6 && p.Affinity == o.Affinity && p.Rejects == o.Rejects &&
 		p.Version == o.Version && p.Anchor == o.Anchor && p.BalanceSlack == o.BalanceSlack && slices.Equal(p.Pins, o.Pins) && sameMembers(p.Members, o.Members)
 }
 
@@ -162,9 +172,14 @@ func (s *State) Snapshot() *Snapshot {
 	s.noteWorking()
 	for i := range s.cfg.Services {
 		c := &s.cfg.Services[i]
-		service := Service{Name: c.Name, Addresses: c.Addresses, Ports: c.Ports, Pool: s.servingPool(c), Primary: c.Pool}
+		service := Service{Name: c.Name, Addresses: c.Addresses, Ports: c.Ports, Pool: s.servingPool(c), Primary: c.Pool, OtherPorts: c.OtherPorts}
 		if p := s.pools[service.Pool]; p != nil {
 			service.PoolID = p.picture.ID
+		}
+		for _, name := range candidates(c) {
+			if p := s.pools[name]; p != nil {
+				service.PoolIDs = append(service.PoolIDs, p.picture.ID)
+			}
 		}
 		snap.Services = append(snap.Services, service)
 	}
@@ -202,7 +217,7 @@ func (s *State) updatePicture(c *config.Pool) {
 func (s *State) poolSnapshot(c *config.Pool) Pool {
 	p := Pool{
 		Name: c.Name, ID: c.ID, Slots: c.Slots, Layout: c.Layout, Mode: c.Mode, Check: c.Check,
-		BalanceSlack: c.BalanceSlack, Pins: pinsOf(c),
+		IPv6: c.IPv6, Affinity: c.Affinity, Rejects: c.OnAllDown == config.OnAllDownReject, BalanceSlack: c.BalanceSlack, Pins: pinsOf(c),
 	}
 	kept := s.pools[c.Name]
 	settled := true
@@ -239,6 +254,7 @@ func (s *State) memberSnapshot(m *member) Member {
 		Admin:    s.adminOf(m.id),
 		Adopted:  s.adopted[m.id],
 		Declared: m.declared,
+		alien:    m.alien,
 	}
 	if s.numbered {
 		out.Number = s.numbers.Get(m.id)
@@ -266,7 +282,7 @@ func (s *State) memberSnapshot(m *member) Member {
 // waitsFor says whether a pool that has just started should wait for this
 // member: it may serve, but it has no verdict or no next hop yet.
 func (s *State) waitsFor(m *Member) bool {
-	if m.Admin.State != Enabled || m.Health.Health == Down || !s.cfg.MayProbe(m.Address.Addr()) {
+	if m.alien || m.Admin.State != Enabled || m.Health.Health == Down || !s.cfg.MayProbe(m.Address.Addr()) {
 		return false
 	}
 	return m.Health.Health == Unknown || !m.HasNext

@@ -18,19 +18,20 @@ type flow = openflow.FlowStats
 type tables struct {
 	flows  map[string]*flow // by flowKey
 	groups map[uint32]*openflow.GroupMod
+	meters map[uint32]*openflow.MeterMod
 	// sorted holds, for tables that were looked into since the last change, the
 	// flows by descending priority.
 	sorted map[uint8][]*flow
 }
 
 func newTables() *tables {
-	return &tables{flows: map[string]*flow{}, groups: map[uint32]*openflow.GroupMod{}}
+	return &tables{flows: map[string]*flow{}, groups: map[uint32]*openflow.GroupMod{}, meters: map[uint32]*openflow.MeterMod{}}
 }
 
 // clone returns a copy that can be changed without changing t. The flows are
 // shared, and so are their counters.
 func (t *tables) clone() *tables {
-	return &tables{flows: maps.Clone(t.flows), groups: maps.Clone(t.groups)}
+	return &tables{flows: maps.Clone(t.flows), groups: maps.Clone(t.groups), meters: maps.Clone(t.meters)}
 }
 
 // change is what a message did to one flow.
@@ -100,6 +101,8 @@ func (t *tables) apply(m openflow.Message) ([]change, openflow.ErrorCode) {
 	switch m := m.(type) {
 	case *openflow.GroupMod:
 		return t.changeGroup(m)
+	case *openflow.MeterMod:
+		return t.changeMeter(m)
 	case *openflow.FlowMod:
 		switch m.Command {
 		case openflow.FlowAdd:
@@ -117,6 +120,9 @@ func (t *tables) apply(m openflow.Message) ([]change, openflow.ErrorCode) {
 func (t *tables) add(m *openflow.FlowMod) ([]change, openflow.ErrorCode) {
 	if !t.haveGroups(m.Instructions) {
 		return nil, openflow.BadActionBadOutGroup
+	}
+	if !t.haveMeters(m.Instructions) {
+		return nil, openflow.MeterModFailedInvalidMeter
 	}
 	f := &flow{
 		Table: m.Table, Priority: m.Priority, IdleTimeout: m.IdleTimeout, HardTimeout: m.HardTimeout,
@@ -142,6 +148,9 @@ func (t *tables) add(m *openflow.FlowMod) ([]change, openflow.ErrorCode) {
 func (t *tables) modify(m *openflow.FlowMod) ([]change, openflow.ErrorCode) {
 	if !t.haveGroups(m.Instructions) {
 		return nil, openflow.BadActionBadOutGroup
+	}
+	if !t.haveMeters(m.Instructions) {
+		return nil, openflow.MeterModFailedInvalidMeter
 	}
 	var changes []change
 	for key, old := range t.chosen(m) {

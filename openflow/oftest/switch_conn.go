@@ -154,7 +154,7 @@ func (c *switchConn) handle(r Received) {
 		c.multipart(r, m)
 	case *openflow.RoleRequest:
 		c.setRole(r, m)
-	case *openflow.FlowMod, *openflow.PacketOut, *openflow.GroupMod:
+	case *openflow.FlowMod, *openflow.PacketOut, *openflow.GroupMod, *openflow.MeterMod:
 		c.change(r)
 	case *openflow.BundleControl:
 		c.bundleControl(r, m)

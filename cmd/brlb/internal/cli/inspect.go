@@ -87,6 +87,7 @@ the two disagree.
 member in it were active.`,
 		Example: `  brlb trace --src 10.20.0.10 --sport 40000
   brlb trace --src 10.20.0.10 --sport 40000 --dst 10.20.0.100 --dport 80 --seg p1
+  brlb trace --src 2001:db8:1::10 --sport 5000 --proto udp --dport 53 --vlan 20
   brlb trace --src 10.20.0.10 --sport 40000 --offline --config /etc/brlb/brlb.yaml`,
 		Args: cobra.NoArgs,
 	}
@@ -96,6 +97,8 @@ member in it were active.`,
 	c.Flags().Uint16Var(&req.SrcPort, "sport", 0, "port of the client")
 	c.Flags().StringVar(&req.Dst, "dst", "", "VIP; may be left out when there is one")
 	c.Flags().Uint16Var(&req.DstPort, "dport", 0, "port of the service; may be left out when there is one")
+	c.Flags().StringVar(&req.Proto, "proto", "tcp", "protocol: tcp, udp or sctp")
+	c.Flags().Uint16Var(&req.VLAN, "vlan", 0, "VLAN id of the frame, for the switch's own answer; the slot does not depend on it")
 	c.Flags().StringVar(&req.InPort, "seg", "", "bridge port (segment) where the packet enters")
 	offline := c.Flags().Bool("offline", false, "answer for a configuration file instead of a running brlb")
 	file := c.Flags().String("config", "", "configuration file for --offline")
@@ -134,6 +137,9 @@ func drawTrace(s *screen, trace *api.Trace, wide bool) {
 	s.line(coloured(bold, trace.Flow))
 	s.linef("  service    %s", trace.Service)
 	s.linef("  pool       %s (id %d)", trace.Pool, trace.PoolID)
+	if trace.Affinity == string(config.AffinitySource) {
+		s.linef("  affinity   source: the client's address alone decides")
+	}
 	s.linef("  hash       %s", trace.Hash)
 	s.linef("  slot       %d", trace.Slot)
 	if trace.Member == "" {

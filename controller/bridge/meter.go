@@ -1,0 +1,26 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"brlb/controller/pipeline"
+	"brlb/openflow"
+	"brlb/openflow/session"
+)
+
+// setMeter makes the switch have the meter that the pipeline's rows name. A
+// switch that has restarted has lost it.
+func setMeter(ctx context.Context, s *session.Session) error {
+	meter := pipeline.Meter()
+	err := s.Transact(ctx, meter)
+	if errors.Is(err, openflow.MeterModFailedMeterExists) {
+		meter.Command = openflow.MeterModify
+		err = s.Transact(ctx, meter)
+	}
+	if err != nil {
+		return fmt.Errorf("set meter %d: %w", meter.ID, err)
+	}
+	return nil
+}
