@@ -50,8 +50,12 @@ test-fuzz: ## runs every fuzz target on 5,000 inputs
 # One package after the other: each has an Open vSwitch of its own, and their
 # loads would disturb each other.
 .PHONY: test-integration
-test-integration: ## runs the tests on a private and on a containerised Open vSwitch
+test-integration: ## runs the tests on Open vSwitch: private, in a container, in a guest
 	BRLB_LAB_REQUIRED=1 go test -count=1 -p=1 -timeout=30m $(AS_ROOT) ./integration/...
+
+.PHONY: test-kernel
+test-kernel: install ## runs scenarios on the kernel's datapath, in an emulated guest
+	BRLB_LAB_REQUIRED=1 go test -count=1 -v -timeout=30m $(AS_ROOT) ./integration/kernel
 
 # The layout, and then in turn brlb, raw octets and ovs-ofctl on a private switch.
 .PHONY: bench

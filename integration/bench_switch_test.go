@@ -35,7 +35,7 @@ func benchLab(b *testing.B, bridges ...string) *lab.Lab {
 	}
 	b.Cleanup(func() { l.Close() })
 	for _, name := range bridges {
-		if _, err := l.Vsctl("add-br", name, "--", "set", "Bridge", name, "datapath_type=netdev", "fail_mode=secure"); err != nil {
+		if _, err := l.Vsctl("add-br", name, "--", "set", "Bridge", name, "datapath_type="+lab.Datapath(), "fail_mode=secure"); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -63,7 +63,7 @@ func open(ctx context.Context) (*client.Client, error) {
 }
 
 func start(ctx context.Context, engine *client.Client, name, dir string) (*machine, error) {
-	tag, err := OpenVSwitch().Ensure(ctx, engine)
+	tag, err := ensure(ctx, engine, OpenVSwitch())
 	if err != nil {
 		return nil, err
 	}

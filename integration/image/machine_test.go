@@ -161,13 +161,13 @@ func waitUntil(t *testing.T, condition func() bool) {
 
 func TestTag(t *testing.T) {
 	recipe := image.OpenVSwitch()
-	if recipe.Tag() != image.OpenVSwitch().Tag() {
+	if image.Tag(recipe) != image.Tag(image.OpenVSwitch()) {
 		t.Error("equal recipes have different tags")
 	}
 	other := image.OpenVSwitch()
 	other.Packages = append(other.Packages, "tcpdump")
-	if recipe.Tag() == other.Tag() {
-		t.Errorf("different recipes have the tag %s", recipe.Tag())
+	if image.Tag(recipe) == image.Tag(other) {
+		t.Errorf("different recipes have the tag %s", image.Tag(recipe))
 	}
 }
 

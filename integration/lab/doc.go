@@ -15,9 +15,10 @@
 // all of it; [CleanStale] removes what a killed process left.
 //
 // The switch is Open vSwitch's userspace datapath on veth ports, so no kernel
-// module is needed and real sockets work through it. Where the daemons run is
-// a [Machine]: by default this machine, in the switch namespace; package
-// image provides a container.
+// module is needed and real sockets work through it; with
+// BRLB_LAB_DATAPATH=system in the environment it is the kernel's, as in the
+// machines of package guest. Where the daemons run is a [Machine]: by default
+// this machine, in the switch namespace; package image provides a container.
 //
 // The package is a test bench: it runs ovs-vsctl, ovs-ofctl and ovs-appctl,
 // which the product never does.

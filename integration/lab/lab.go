@@ -31,6 +31,16 @@ type Options struct {
 	Machine StartMachine
 }
 
+// Datapath is the datapath_type of a lab's bridges: what the environment has in
+// BRLB_LAB_DATAPATH, such as "system" for the kernel's datapath, or else
+// "netdev", the userspace datapath.
+func Datapath() string {
+	if datapath := os.Getenv("BRLB_LAB_DATAPATH"); datapath != "" {
+		return datapath
+	}
+	return "netdev"
+}
+
 // Lab is a private network around one Open vSwitch. Its methods may be called
 // from several goroutines, but not while Close runs.
 type Lab struct {
@@ -41,6 +51,7 @@ type Lab struct {
 	name       string // brlb-PID-N
 	dir        string
 	bridge     string
+	datapath   string
 	localAddrs []netip.Prefix
 	machine    Machine
 	ovsdb      *daemon
@@ -68,6 +79,7 @@ func New(ctx context.Context, options Options) (*Lab, error) {
 	}
 	l := &Lab{
 		bridge:   options.Bridge,
+		datapath: Datapath(),
 		hosts:    make(map[string]*Host),
 		segments: make(map[string]*Segment),
 	}

@@ -118,7 +118,7 @@ func (l *Lab) startSwitch(ctx context.Context, failMode string) error {
 	// hwaddr keeps the LOCAL port's address: by default it follows that of
 	// the ports, and changes as they come.
 	addBridge := []string{
-		"add-br", l.bridge, "--", "set", "Bridge", l.bridge, "datapath_type=netdev",
+		"add-br", l.bridge, "--", "set", "Bridge", l.bridge, "datapath_type=" + l.datapath,
 		`other_config:hwaddr="02:00:00:00:00:01"`,
 	}
 	if failMode != "" {

@@ -91,3 +91,9 @@ func checkPrivilege() error {
 	}
 	return nil
 }
+
+// HasProgram tells whether the machine has a program.
+func HasProgram(name string) bool {
+	_, err := findProgram(name)
+	return err == nil
+}

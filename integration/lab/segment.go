@@ -64,7 +64,7 @@ func (l *Lab) AddSegment(name string, options SegmentOptions) error {
 
 func (l *Lab) createSegment(s *Segment) error {
 	if s.options.Trunk {
-		_, err := l.Vsctl("add-br", s.device(), "--", "set", "Bridge", s.device(), "datapath_type=netdev")
+		_, err := l.Vsctl("add-br", s.device(), "--", "set", "Bridge", s.device(), "datapath_type="+l.datapath)
 		return err
 	}
 	attrs := netlink.NewLinkAttrs()
