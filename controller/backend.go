@@ -101,6 +101,9 @@ func (l *loop) memberDocument(v *view, p *state.Pool, m *state.Member) api.Membe
 		Health: string(m.Health.Health), Configured: m.Configured, Weight: m.Weight, Percent: m.Percent, Ramp: m.Ramp, Despite: m.Despite, Slots: m.Slots, Share: float64(m.Slots) / float64(p.Slots),
 		Check: api.Check{Name: m.Check},
 	}
+	if m.Origin != (state.MemberID{}) {
+		doc.Origin = m.Name
+	}
 	if m.Admin.State == state.Draining {
 		doc.AdminUntil = m.Admin.Until
 	}

@@ -68,9 +68,17 @@ func (d *description) sayf(format string, args ...any) {
 
 // pool tells what differs between two pools of one name.
 func (d *description) pool(a, b config.Pool) {
-	for _, f := range differences(&a, &b, "Members") {
+	for _, f := range differences(&a, &b, "Members", "Nested") {
 		d.sayf("pool %s: %s", b.Name, f)
 	}
+	eachNamed(a.Nested, b.Nested, func(n config.Nested) string { return n.Pool },
+		func(n config.Nested) { d.sayf("pool %s: pool %s is inside it", b.Name, n.Pool) },
+		func(n config.Nested) { d.sayf("pool %s: pool %s is not inside it any more", b.Name, n.Pool) },
+		func(was, is config.Nested) {
+			for _, f := range differences(&was, &is) {
+				d.sayf("pool %s: pool %s inside it: %s", b.Name, is.Pool, f)
+			}
+		})
 	eachNamed(a.Members, b.Members, config.Member.Key,
 		func(m config.Member) {
 			d.sayf("pool %s: member %s, %s, added", b.Name, m.Name, m.Key())

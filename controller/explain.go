@@ -152,7 +152,19 @@ func (s *story) admin() {
 		return
 	}
 	s.say("admin", false, "%s since %s%s", describeAdmin(m.Admin), m.Admin.At.UTC().Format(time.RFC3339), by(m.Admin))
-	s.wouldHelp("brlb enable %s/%s", m.ID.Pool, m.Name)
+	s.wouldHelp("brlb enable %s", s.decidedOf(func(o state.Override) any { return o.State }))
+}
+
+// decidedOf is the member about which operators have decided something: where a
+// pool inside another one lends a member, it may be the one in the former.
+func (s *story) decidedOf(what func(state.Override) any) string {
+	m := s.member
+	if p := s.view.snapshot.Pool(m.Origin.Pool); p != nil {
+		if origin := p.Member(m.Origin.Key); origin != nil && what(origin.Admin) == what(m.Admin) {
+			return m.Name
+		}
+	}
+	return m.ID.Pool + "/" + m.Name
 }
 
 func describeAdmin(o state.Override) string {
@@ -268,19 +280,33 @@ func (s *story) weight() {
 	if m.Ramp > 0 {
 		text += fmt.Sprintf("; slow start gives %d%%", m.Ramp)
 	}
+	if m.Origin != (state.MemberID{}) {
+		text += fmt.Sprintf("; as a member of pool %s, which is inside, it has %.1f%% of this one", m.Origin.Pool, 100*s.part())
+	}
 	owns := m.Weight*m.Percent > 0
 	if !owns {
 		text += "; with 0 it is probed, and owns no slots"
 		switch {
 		case w.To != "":
-			s.wouldHelp("brlb weight %s/%s 100%%, or brlb enable", m.ID.Pool, m.Name)
+			s.wouldHelp("brlb weight %s 100%%, or brlb enable", s.decidedOf(func(o state.Override) any { return o.Weighting }))
 		case m.Configured == 0:
 			s.wouldHelp("a weight above 0 in the configuration")
+		case m.Origin != (state.MemberID{}) && !m.Health.Says.HasWeight:
+			s.wouldHelp("a weight above 0 in the configuration, for the pool inside")
 		default:
 			s.wouldHelp("its agent saying another weight")
 		}
 	}
 	s.say("weight", owns, "%s", text)
+}
+
+// part is the member's part of a pool that contains others.
+func (s *story) part() float64 {
+	total := 0.0
+	for i := range s.pool.Members {
+		total += float64(s.pool.Members[i].Part)
+	}
+	return float64(s.member.Part) / max(total, 1)
 }
 
 func (s *story) table() {

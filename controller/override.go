@@ -58,7 +58,7 @@ func decide(operation string, req api.ChangeRequest, now time.Time) (decision, s
 func (c *consequence) override(member, pool string, d decision, text string) error {
 	var members []*state.Member
 	if member != "" {
-		if pool != "" && !strings.Contains(member, "/") {
+		if pool != "" && !strings.HasPrefix(member, pool+"/") {
 			member = pool + "/" + member
 		}
 		if err := c.find(member); err != nil {
@@ -84,6 +84,9 @@ func (c *consequence) override(member, pool string, d decision, text string) err
 	for _, m := range members {
 		was := c.state.Override(m.ID)
 		o := d(was)
+		if err := divisible(m, o.Weighting); err != nil && o.Weighting != was.Weighting {
+			return err
+		}
 		if was.IsNothing() && o.IsNothing() && len(members) > 1 {
 			continue // nothing is taken back from it
 		}
@@ -91,6 +94,16 @@ func (c *consequence) override(member, pool string, d decision, text string) err
 		c.state.SetOverride(m.ID, o)
 	}
 	return nil
+}
+
+// divisible refuses a weight of its own for a member of a pool inside another
+// one, where it only has a part of that pool's.
+func divisible(m *state.Member, w state.Weighting) error {
+	if m.Origin == (state.MemberID{}) || w.To == "" || strings.HasSuffix(string(w.To), "%") {
+		return nil
+	}
+	return badRequest(http.StatusConflict, "in pool %s, %s has a part of the weight of a pool inside: give a percentage, or set the weight of %s, which counts everywhere",
+		m.ID.Pool, m.Name, m.Name)
 }
 
 // Change implements api.Backend: it carries out what an operator decides about
@@ -125,8 +138,8 @@ func (l *loop) change(ctx context.Context, req api.ChangeRequest, d decision, te
 	if req.DryRun {
 		return change, 0, nil
 	}
-	if c.empties() && !req.Force {
-		return nil, 0, badRequest(http.StatusConflict, "this would leave pool %s without a member that owns slots, and its traffic would be dropped; use force if that is meant", c.pool)
+	if emptied := c.empties(); emptied != "" && !req.Force {
+		return nil, 0, badRequest(http.StatusConflict, "this would leave pool %s without a member that owns slots, and its traffic would be dropped; use force if that is meant", emptied)
 	}
 	revision, err := l.store(ctx, c.decided)
 	if err != nil {

@@ -57,6 +57,15 @@ func consider(now *state.Snapshot, copied *state.State, change func(*consequence
 func (c *consequence) compare() {
 	c.then = c.state.Snapshot()
 	c.before, c.after = c.now.Pool(c.pool), c.then.Pool(c.pool)
+	for i := range c.now.Pools {
+		p := &c.now.Pools[i]
+		if p.Name == c.pool || len(p.Nested) == 0 {
+			continue
+		}
+		if m := moves(p, c.then.Pool(p.Name)); m.Moved > 0 {
+			c.text += fmt.Sprintf("; in pool %s, which contains it, %d of %d slots move", p.Name, m.Moved, m.Slots)
+		}
+	}
 }
 
 // consequence is what a change would do to one pool.
@@ -116,7 +125,11 @@ func (c *consequence) weight(member string, weight uint32, now time.Time) error 
 	if err != nil {
 		return err
 	}
-	c.state.SetOverride(c.member.ID, d(c.member.Admin))
+	o := d(c.member.Admin)
+	if err := divisible(c.member, o.Weighting); err != nil {
+		return err
+	}
+	c.state.SetOverride(c.member.ID, o)
 	c.text = fmt.Sprintf("the weight of %s is %d instead of %d", c.name, weight, c.member.Weight)
 	return nil
 }
@@ -124,6 +137,9 @@ func (c *consequence) weight(member string, weight uint32, now time.Time) error 
 func (c *consequence) remove(member string) error {
 	if err := c.find(member); err != nil {
 		return err
+	}
+	if origin := c.member.Origin; origin != (state.MemberID{}) {
+		return badRequest(http.StatusConflict, "%s is a member of pool %s, which is inside pool %s: it can only be removed there", c.name, origin.Pool, c.pool)
 	}
 	c.state.RemoveMember(c.member.ID)
 	c.text, c.cut = c.name+" is removed", true
@@ -181,6 +197,9 @@ func (c *consequence) layout(name, layout string) error {
 	if !slices.Contains(maglev.Names(), layout) {
 		return badRequest(http.StatusBadRequest, "no layout is called %.40q; there is %s", layout, strings.Join(maglev.Names(), ", "))
 	}
+	if len(pool.Nested) > 0 && !slices.Contains(config.Proportional(), layout) {
+		return badRequest(http.StatusConflict, "pool %s contains other pools, and layout %s has whole weights only", pool.Name, layout)
+	}
 	c.pool = pool.Name
 	c.state.EditPool(pool.Name, func(p *config.Pool) {
 		p.Layout = layout
@@ -205,29 +224,40 @@ func (c *consequence) describe() *api.Change {
 	}
 }
 
-// empties says whether a change takes a pool's last owner of slots, and no
-// backup pool serves in its place. Active members of weight 0 own none.
-func (c *consequence) empties() bool {
-	if c.before.Table == nil || c.after.Table != nil {
-		return false
-	}
-	used := false
-	for i := range c.now.Services {
-		if c.now.Services[i].Pool == c.pool {
-			used = true
-			if c.then.Pool(c.then.Services[i].Pool).Table == nil {
-				return true
+// empties returns a pool that a change takes the last owner of slots from, if no
+// backup pool serves in its place; "" if there is none. Active members of weight
+// 0 own none. A pool that is only inside others may be left empty.
+func (c *consequence) empties() string {
+	for i := range c.now.Pools {
+		name := c.now.Pools[i].Name
+		if c.now.Pools[i].Table == nil || c.then.Pool(name).Table != nil {
+			continue
+		}
+		used := slices.ContainsFunc(c.now.Pools, func(p state.Pool) bool {
+			return slices.ContainsFunc(p.Nested, func(n config.Nested) bool { return n.Pool == name })
+		})
+		for j := range c.now.Services {
+			if c.now.Services[j].Pool == name {
+				used = true
+				if c.then.Pool(c.then.Services[j].Pool).Table == nil {
+					return name
+				}
 			}
 		}
+		if !used {
+			return name
+		}
 	}
-	return !used
+	return ""
 }
 
 func memberNames(s *state.Snapshot) string {
 	var names []string
 	for i := range s.Pools {
 		for j := range s.Pools[i].Members {
-			names = append(names, s.Pools[i].Members[j].Name)
+			if m := &s.Pools[i].Members[j]; m.Origin == (state.MemberID{}) {
+				names = append(names, m.Name)
+			}
 		}
 	}
 	slices.Sort(names)

@@ -95,6 +95,7 @@ type AnchorMember struct {
 type Member struct {
 	Name     string    `json:"name"`
 	Address  string    `json:"address"`
+	Origin   string    `json:"origin,omitempty"` // POOL/MEMBER that it is, if it belongs to a pool inside this one
 	Number   uint16    `json:"number"`
 	State    string    `json:"state"` // up, down, unknown, draining, disabled
 	Active   bool      `json:"active"`

@@ -170,7 +170,9 @@ type Pool struct {
 	HoldDown  HoldDown
 	// FromOVSDB permits further members, declared on OVSDB Interface rows.
 	FromOVSDB bool
-	// Members are sorted by name; empty only if FromOVSDB. Addresses are unique
+	// Nested are further pools whose members are this pool's too; sorted by name.
+	Nested []Nested
+	// Members are sorted by name; empty only if FromOVSDB or Nested. Addresses are unique
 	// within a pool. All weights may be 0: then nobody owns a slot and the pool's
 	// packets are dropped.
 	Members []Member

@@ -1,6 +1,9 @@
 package config
 
-import "net/netip"
+import (
+	"net/netip"
+	"slices"
+)
 
 // A pool's members are all of one address family, since packets are not
 // translated between families. A service with VIPs of both has a pool for each.
@@ -39,8 +42,16 @@ func (d *document) checkFamilies(c *Config) {
 			}
 		}
 	}
+	inner := c.InnerFirst()
+	for _, p := range inner {
+		for _, n := range p.Nested {
+			if q, known := c.Pool(n.Pool); known && decided[n.Pool] {
+				d.decideFamily(c, decided, p.Name, q.IPv6)
+			}
+		}
+	}
 	// The members of other pools are declared in OVSDB: they are of their
-	// services' family.
+	// services' family, or of the pools' around them.
 	for i := range c.Services {
 		s := &c.Services[i]
 		for _, name := range append([]string{s.Pool}, s.Backup...) {
@@ -48,6 +59,19 @@ func (d *document) checkFamilies(c *Config) {
 		}
 		for _, name := range append([]string{s.pool6}, s.backup6...) {
 			d.decideFamily(c, decided, name, true)
+		}
+	}
+	for _, p := range slices.Backward(inner) {
+		for _, n := range p.Nested {
+			d.decideFamily(c, decided, n.Pool, p.IPv6)
+		}
+	}
+	for _, p := range inner {
+		for _, n := range p.Nested {
+			if q, known := c.Pool(n.Pool); known && q.IPv6 != p.IPv6 {
+				d.fail(keyPath{"pools", p.Name, "members", n.Name, "pool"}, "pool %s has %s members, and pool %s has %s members: give each family a pool of its own",
+					clip(n.Pool), familyName(q.IPv6), clip(p.Name), familyName(p.IPv6))
+			}
 		}
 	}
 	for i := range c.Services {

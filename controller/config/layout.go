@@ -46,7 +46,7 @@ func (d *document) anchorMember(e entry) Member {
 		d.fail(e.path, "has no address: write %s: ADDRESS:PORT", clip(m.Name))
 	}
 	d.addrPort(f["address"], &m.Address)
-	integer(d, f["weight"], &m.Weight, 0, maxWeight)
+	integer(d, f["weight"], &m.Weight, 0, MaxAnchorWeight)
 	return m
 }
 

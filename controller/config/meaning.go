@@ -14,6 +14,7 @@ func (d *document) checkMeaning(c *Config) {
 	d.checkOpenFlow(c)
 	d.checkChecks(c)
 	d.checkPools(c)
+	d.checkNested(c)
 	d.checkProbeAllow(c)
 	c.addDefaultCheck()
 	d.checkFamilies(c)
@@ -80,7 +81,7 @@ func (d *document) checkPools(c *Config) {
 		if len(p.Members) > p.Slots {
 			d.fail(at.child("members"), "%d members share %d slots: each needs at least one, raise slots", len(p.Members), p.Slots)
 		}
-		if p.MinActive > len(p.Members) && len(p.Members) > 0 && !p.FromOVSDB {
+		if p.MinActive > len(p.Members) && len(p.Members) > 0 && len(p.Nested) == 0 && !p.FromOVSDB {
 			d.fail(at.child("min_active"), "%d members are never active: the pool has %d", p.MinActive, len(p.Members))
 		}
 		d.checkMembers(at.child("members"), p.Members)

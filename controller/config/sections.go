@@ -122,7 +122,7 @@ func (d *document) pool(e entry) Pool {
 	d.policies(f, &p)
 	d.boolean(f["from_ovsdb"], &p.FromOVSDB)
 	for _, x := range d.named(f["members"]) {
-		p.Members = append(p.Members, d.member(x))
+		d.member(x, &p)
 	}
 	if known {
 		d.layout(f, &p)
@@ -134,25 +134,28 @@ func (d *document) pool(e entry) Pool {
 	return p
 }
 
-// member reads the short form, ADDRESS:PORT, or the mapping.
-func (d *document) member(e entry) Member {
+// member reads the short form, ADDRESS:PORT, or the mapping, and adds what that
+// is to the pool.
+func (d *document) member(e entry, p *Pool) {
 	m := Member{Name: e.name(), Weight: DefaultWeight}
 	if _, short := scalarText(e.node); short {
 		d.addrPort(e, &m.Address)
-		return m
+		p.Members = append(p.Members, m)
+		return
 	}
-	f := d.mapping(e, "address", "weight", "via", "domain")
-	if f == nil {
-		return m
-	}
-	if f["address"].node == nil {
+	f := d.mapping(e, "address", "weight", "via", "domain", "pool")
+	switch {
+	case f["pool"].node != nil:
+		p.Nested = append(p.Nested, d.nested(e, f))
+		return
+	case f["address"].node == nil && f != nil:
 		d.fail(e.path, "has no address: write %s: ADDRESS:PORT", clip(m.Name))
 	}
 	d.addrPort(f["address"], &m.Address)
 	integer(d, f["weight"], &m.Weight, 0, maxWeight)
 	d.addr(f["via"], &m.Via)
 	d.domain(f["domain"], &m.Domain)
-	return m
+	p.Members = append(p.Members, m)
 }
 
 func (d *document) service(e entry) Service {
@@ -196,6 +199,7 @@ func (c *Config) sort() {
 	slices.SortFunc(c.Services, func(a, b Service) int { return strings.Compare(a.Name, b.Name) })
 	for _, p := range c.Pools {
 		slices.SortFunc(p.Members, func(a, b Member) int { return strings.Compare(a.Name, b.Name) })
+		slices.SortFunc(p.Nested, func(a, b Nested) int { return strings.Compare(a.Name, b.Name) })
 		slices.SortFunc(p.Anchor, func(a, b Member) int { return strings.Compare(a.Name, b.Name) })
 		slices.SortFunc(p.Pins, func(a, b Pin) int { return a.Slot - b.Slot })
 	}

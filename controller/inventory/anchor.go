@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"brlb/controller/config"
 	"brlb/maglev"
 )
 
@@ -31,7 +32,7 @@ func anchors(ids map[string]string) (found map[string][]maglev.Member, problems 
 
 // parseAnchor reads a stored anchor, sorted by key.
 func parseAnchor(text string) ([]maglev.Member, error) {
-	var weights map[string]uint16
+	var weights map[string]uint32
 	if err := json.Unmarshal([]byte(text), &weights); err != nil {
 		return nil, err
 	}
@@ -44,8 +45,11 @@ func parseAnchor(text string) ([]maglev.Member, error) {
 		if _, err := maglev.ParseKey(key); err != nil {
 			return nil, err
 		}
+		if weight > config.MaxAnchorWeight {
+			return nil, fmt.Errorf("%s has weight %d, more than %d", key, weight, config.MaxAnchorWeight)
+		}
 		weighted = weighted || weight > 0
-		members = append(members, maglev.Member{Key: key, Weight: uint32(weight)})
+		members = append(members, maglev.Member{Key: key, Weight: weight})
 	}
 	if !weighted {
 		return nil, fmt.Errorf("no member has a weight above 0")

@@ -9,9 +9,9 @@ import (
 )
 
 func TestAnchors(t *testing.T) {
-	anchor := []maglev.Member{{Key: "10.30.0.11:80", Weight: 1}, {Key: "10.30.0.12:80", Weight: 65535}, {Key: "[2001:db8::1]:80", Weight: 0}}
+	anchor := []maglev.Member{{Key: "10.30.0.11:80", Weight: 1}, {Key: "10.30.0.12:80", Weight: 1<<31 - 1}, {Key: "[2001:db8::1]:80", Weight: 0}}
 	text := anchorText(anchor)
-	if want := `{"10.30.0.11:80":1,"10.30.0.12:80":65535,"[2001:db8::1]:80":0}`; text != want {
+	if want := `{"10.30.0.11:80":1,"10.30.0.12:80":2147483647,"[2001:db8::1]:80":0}`; text != want {
 		t.Errorf("stored as %s, want %s", text, want)
 	}
 	found, problems := anchors(map[string]string{anchorPrefix + "web": text, "brlb-member-numbers": "next=1", anchorPrefix + "api": "{}"})
@@ -21,7 +21,7 @@ func TestAnchors(t *testing.T) {
 	if len(problems) != 1 || !strings.Contains(problems[0], `"brlb-anchor/api" is no anchor of brlb, ignored: no member has a weight above 0`) {
 		t.Errorf("problems %q", problems)
 	}
-	for _, bad := range []string{"", "[]", "{", "null", `{"be1": 1}`, `{"10.30.0.11:080": 1}`, `{"10.30.0.11:80": 65536}`, `{"10.30.0.11:80": -1}`, `{"10.30.0.11:80": "1"}`} {
+	for _, bad := range []string{"", "[]", "{", "null", `{"be1": 1}`, `{"10.30.0.11:080": 1}`, `{"10.30.0.11:80": 2147483648}`, `{"10.30.0.11:80": 4294967297}`, `{"10.30.0.11:80": -1}`, `{"10.30.0.11:80": "1"}`} {
 		if members, err := parseAnchor(bad); err == nil {
 			t.Errorf("%s: read as %v", bad, members)
 		}

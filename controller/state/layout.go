@@ -38,7 +38,7 @@ func (p *Pool) Input() maglev.Input {
 func (p *Pool) Nominal() []maglev.Member {
 	nominal := make([]maglev.Member, len(p.Members))
 	for i := range p.Members {
-		nominal[i] = maglev.Member{Key: p.Members[i].ID.Key, Weight: p.Members[i].Configured}
+		nominal[i] = maglev.Member{Key: p.Members[i].ID.Key, Weight: p.Members[i].Nominal}
 	}
 	return nominal
 }
@@ -46,7 +46,7 @@ func (p *Pool) Nominal() []maglev.Member {
 // Stale says whether the pool has an anchor that is not the pool's members.
 func (p *Pool) Stale() bool {
 	return p.Anchor != nil && !slices.EqualFunc(p.Anchor.Members, p.Members, func(a maglev.Member, m Member) bool {
-		return a.Key == m.ID.Key && a.Weight == m.Configured
+		return a.Key == m.ID.Key && a.Weight == m.Nominal
 	})
 }
 

@@ -78,18 +78,25 @@ type Member struct {
 	Weight     uint32
 	Percent    uint32 // 0..1000
 	Domain     string // failure domain, for layout crush
-	Number     uint16 // ct_mark[0..15] and reg2; stable for the life of the key
-	Admin      Override
-	Health     Verdict
-	Next       NextHop
-	HasNext    bool
-	Active     bool
-	Adopted    bool   // owned slots when brlb connected or its check changed, and has no verdict since
-	Reason     string // why it is not active; empty when it is
-	Despite    string // why it would not be, were there no emergency
-	Ramp       uint32 // percent of its weight that slow start gives it; 0 when it has all
-	Slots      int
-	Declared   bool // comes from an OVSDB Interface row, not from the file
+	// Origin is the member of another pool, one inside this one, that it is; the
+	// zero value if it belongs to this pool.
+	Origin MemberID
+	// Nominal is its weight in the pool's anchor. Part, in pools that contain
+	// others, is its weight in the table: there both are parts of the whole.
+	Nominal  uint32
+	Part     uint32
+	Number   uint16 // ct_mark[0..15] and reg2; stable for the life of the key
+	Admin    Override
+	Health   Verdict
+	Next     NextHop
+	HasNext  bool
+	Active   bool
+	Adopted  bool   // owned slots when brlb connected or its check changed, and has no verdict since
+	Reason   string // why it is not active; empty when it is
+	Despite  string // why it would not be, were there no emergency
+	Ramp     uint32 // percent of its weight that slow start gives it; 0 when it has all
+	Slots    int
+	Declared bool // comes from an OVSDB Interface row, not from the file
 
 	fit   bool // nothing but its health may keep it from being active
 	alien bool // of the address family that the pool is not
@@ -150,13 +157,15 @@ func fromDeclared(pool *config.Pool, d *Declared) member {
 	}
 }
 
+const noNumber = "all 65535 member numbers are in use"
+
 // inactive says why a member must not own slots, or returns "".
 func (s *State) inactive(m *Member) string {
 	switch {
 	case !s.numbered:
 		return "waiting for OVSDB, which keeps the member numbers"
 	case m.Number == 0:
-		return "all 65535 member numbers are in use"
+		return noNumber
 	case m.alien && m.Address.Addr().Is6():
 		return "it has an IPv6 address, and the pool's members are IPv4"
 	case m.alien:

@@ -42,7 +42,9 @@ func (s *State) applyPolicies(c *config.Pool, kept *pool, p *Pool) {
 	k := &kept.policies
 	k.wake = time.Time{}
 	for i := range p.Members {
-		s.holdDown(c, k, &p.Members[i])
+		if p.Members[i].Origin == (MemberID{}) {
+			s.holdDown(c, k, &p.Members[i])
+		}
 	}
 	p.Emergency = k.emergency(c, p)
 	p.Alarm = p.describeEmergency()
@@ -52,7 +54,7 @@ func (s *State) applyPolicies(c *config.Pool, kept *pool, p *Pool) {
 		if m.Active {
 			p.Active++
 		}
-		if c.SlowStart > 0 {
+		if c.SlowStart > 0 && m.Origin == (MemberID{}) {
 			k.slowStart(c.SlowStart, &kept.picture, m, s.now)
 		}
 	}

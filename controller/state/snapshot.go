@@ -60,7 +60,8 @@ type Pool struct {
 	// Rejects says that clients are told when no member is active.
 	Rejects bool
 	Check   string
-	Members []Member // sorted by key
+	Nested  []config.Nested // whose members are among Members
+	Members []Member        // sorted by key
 	Active  int
 	// Settled is false while the pool waits for first verdicts: what the
 	// switch holds of it must stay as it is.
@@ -87,7 +88,8 @@ func (p *Pool) Equal(o *Pool) bool {
 		p.Check == o.Check && p.Active == o.Active && p.Settled == o.Settled && p.Table == o.Table &&
 		p.Digest == o.Digest && p.Problem == o.Problem && p.Emergency == o.Emergency && p.Alarm == o.Alarm &&
 		p.IPv6 == o.IPv6 && p.Affinity == o.Affinity && p.Rejects == o.Rejects &&
-		p.Version == o.Version && p.Anchor == o.Anchor && p.BalanceSlack == o.BalanceSlack && slices.Equal(p.Pins, o.Pins) && sameMembers(p.Members, o.Members)
+		p.Version == o.Version && p.Anchor == o.Anchor && p.BalanceSlack == o.BalanceSlack && slices.Equal(p.Pins, o.Pins) &&
+		slices.Equal(p.Nested, o.Nested) && sameMembers(p.Members, o.Members)
 }
 
 // sameMembers says whether two lists are the same. Snapshots share the lists of
@@ -130,14 +132,15 @@ func (s *Snapshot) Pool(name string) *Pool {
 }
 
 // Find returns the members that a person may mean by "be1", "web/be1" or
-// "10.30.0.11:8080".
+// "10.30.0.11:8080". A member that a pool has from one inside it is meant only
+// with the outer pool's name before it: "all/web/be1".
 func (s *Snapshot) Find(what string) []*Member {
 	var found []*Member
 	for i := range s.Pools {
 		p := &s.Pools[i]
 		for j := range p.Members {
 			m := &p.Members[j]
-			if what == m.Name || what == m.ID.Key || what == p.Name+"/"+m.Name || what == p.Name+"/"+m.ID.Key {
+			if m.Origin == (MemberID{}) && (what == m.Name || what == m.ID.Key) || what == p.Name+"/"+m.Name || what == p.Name+"/"+m.ID.Key {
 				found = append(found, m)
 			}
 		}
@@ -163,8 +166,8 @@ func (s *State) Snapshot() *Snapshot {
 		snap.MAC = openflow.MAC(s.cfg.MAC)
 	}
 	s.retireNumbers()
-	for i := range s.cfg.Pools {
-		s.updatePicture(&s.cfg.Pools[i])
+	for _, c := range s.innerFirst {
+		s.updatePicture(c)
 	}
 	for _, c := range s.byID {
 		snap.Pools = append(snap.Pools, s.pools[c.Name].picture)
@@ -204,12 +207,16 @@ func (s *Snapshot) equal(o *Snapshot) bool {
 // different the picture stays the same, members and all.
 func (s *State) updatePicture(c *config.Pool) {
 	kept := s.pools[c.Name]
+	kept.changed = false
+	for _, n := range c.Nested {
+		kept.current = kept.current && !s.pools[n.Pool].changed
+	}
 	// Time alone may end a pool's waiting.
 	if kept.current && kept.settled {
 		return
 	}
 	if now := s.poolSnapshot(c); !now.Equal(&kept.picture) {
-		kept.picture = now
+		kept.picture, kept.changed = now, true
 	}
 	kept.current = true
 }
@@ -217,22 +224,27 @@ func (s *State) updatePicture(c *config.Pool) {
 func (s *State) poolSnapshot(c *config.Pool) Pool {
 	p := Pool{
 		Name: c.Name, ID: c.ID, Slots: c.Slots, Layout: c.Layout, Mode: c.Mode, Check: c.Check,
-		IPv6: c.IPv6, Affinity: c.Affinity, Rejects: c.OnAllDown == config.OnAllDownReject, BalanceSlack: c.BalanceSlack, Pins: pinsOf(c),
+		IPv6: c.IPv6, Affinity: c.Affinity, Rejects: c.OnAllDown == config.OnAllDownReject, Nested: c.Nested, BalanceSlack: c.BalanceSlack, Pins: pinsOf(c),
 	}
 	kept := s.pools[c.Name]
-	settled := true
 	for i := range kept.members {
-		member := s.memberSnapshot(&kept.members[i])
-		if s.waitsFor(&member) {
-			settled = false
-		}
-		p.Members = append(p.Members, member)
+		p.Members = append(p.Members, s.memberSnapshot(&kept.members[i]))
 	}
+	for i := range kept.lent {
+		p.Members = append(p.Members, s.lentSnapshot(c.Name, &kept.lent[i]))
+	}
+	if len(kept.lent) > 0 {
+		slices.SortFunc(p.Members, func(a, b Member) int { return cmp.Compare(a.ID.Key, b.ID.Key) })
+	}
+	settled := !slices.ContainsFunc(p.Members, func(m Member) bool { return s.waitsFor(&m) })
 	if s.numbered && (settled || !s.now.Before(s.deadline)) {
 		kept.settled = true
 	}
 	p.Settled = kept.settled
 	s.applyPolicies(c, kept, &p)
+	if len(c.Nested) > 0 {
+		s.divide(c, &p)
+	}
 	p.Anchor = kept.chooseAnchor(c, &p, p.Active > 0)
 	kept.build(c, &p)
 	p.Version, p.Table, p.Digest, p.Problem = kept.version, kept.table, kept.digest, kept.problem
@@ -250,6 +262,7 @@ func (s *State) poolSnapshot(c *config.Pool) Pool {
 func (s *State) memberSnapshot(m *member) Member {
 	out := Member{
 		ID: m.id, Name: m.name, Address: m.address, Via: m.via, Check: m.check, Configured: m.weight,
+		Nominal:  m.weight,
 		Domain:   m.domain,
 		Admin:    s.adminOf(m.id),
 		Adopted:  s.adopted[m.id],
@@ -314,7 +327,7 @@ func Events(old, current *Snapshot, now time.Time) []Event {
 			if before != nil {
 				was = before.Member(m.ID.Key)
 			}
-			if was != nil && was.Active == m.Active && was.Reason == m.Reason {
+			if was != nil && was.Active == m.Active && was.Reason == m.Reason || current.sameAtOrigin(m) {
 				continue
 			}
 			text := "active"
@@ -327,7 +340,7 @@ func Events(old, current *Snapshot, now time.Time) []Event {
 			continue
 		}
 		for j := range before.Members {
-			if m := &before.Members[j]; p.Member(m.ID.Key) == nil {
+			if m := &before.Members[j]; p.Member(m.ID.Key) == nil && m.Origin == (MemberID{}) {
 				events = append(events, Event{Time: now, Pool: p.Name, Member: m.Name, Text: "removed"})
 			}
 		}

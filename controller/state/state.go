@@ -15,39 +15,42 @@ import (
 // State holds the facts. It is not safe for concurrent use: one goroutine
 // owns it and publishes Snapshots.
 type State struct {
-	cfg      *config.Config
-	mac      openflow.MAC
-	own      map[netip.Addr]bool // VIPs and gateways
-	declared []Declared
-	hops     map[netip.Addr]NextHop // that OVSDB declares
-	admin    map[MemberID]Override
-	verdicts map[ProbeID]Verdict
-	falls    map[ProbeID][]time.Time // when members went down, oldest first
-	arp      map[netip.Addr]NextHop
-	ports    map[uint32]Port
-	portList []Port // sorted by number
-	numbers  *Numbers
-	numbered bool // stored numbers were loaded; before that none is assigned
-	adopted  map[MemberID]bool
-	pools    map[string]*pool
-	byID     []*config.Pool // the configuration's pools, sorted by id
-	backups  backups
-	probes   []ProbeID    // sorted
-	nextHops []netip.Addr // sorted
-	deadline time.Time    // until then a pool waits for first verdicts
-	drainEnd time.Time    // when the next drain ends; zero if none does
-	now      time.Time    // time of the newest event
-	revision uint64
-	last     *Snapshot
+	cfg        *config.Config
+	mac        openflow.MAC
+	own        map[netip.Addr]bool // VIPs and gateways
+	declared   []Declared
+	hops       map[netip.Addr]NextHop // that OVSDB declares
+	admin      map[MemberID]Override
+	verdicts   map[ProbeID]Verdict
+	falls      map[ProbeID][]time.Time // when members went down, oldest first
+	arp        map[netip.Addr]NextHop
+	ports      map[uint32]Port
+	portList   []Port // sorted by number
+	numbers    *Numbers
+	numbered   bool // stored numbers were loaded; before that none is assigned
+	adopted    map[MemberID]bool
+	pools      map[string]*pool
+	byID       []*config.Pool // the configuration's pools, sorted by id
+	innerFirst []*config.Pool // the same, each after those inside it
+	backups    backups
+	probes     []ProbeID    // sorted
+	nextHops   []netip.Addr // sorted
+	deadline   time.Time    // until then a pool waits for first verdicts
+	drainEnd   time.Time    // when the next drain ends; zero if none does
+	now        time.Time    // time of the newest event
+	revision   uint64
+	last       *Snapshot
 }
 
 // pool is the part of a pool's state that outlives a snapshot.
 type pool struct {
 	members  []member // sorted by key
+	lent     []lent   // by pools inside this one; sorted by key
 	settled  bool
 	policies         // what the pool's rules remember
 	picture  Pool    // in the last snapshot
 	current  bool    // picture takes all facts into account
+	changed  bool    // picture is another one than in the snapshot before
 	anchor   *Anchor // nil before the first table of layout v2
 	// The slot table as last built, by whom, and what it was built from.
 	builder  maglev.Layout // of the layout of that name
@@ -149,6 +152,7 @@ func (s *State) SetConfig(cfg *config.Config, now time.Time) {
 	}
 	s.pools = pools
 	slices.SortFunc(s.byID, func(a, b *config.Pool) int { return cmp.Compare(a.ID, b.ID) })
+	s.innerFirst = cfg.InnerFirst()
 	s.listMembers()
 	s.keepServing()
 	s.forget()
@@ -330,11 +334,14 @@ func (s *State) SetPorts(ports []Port, now time.Time) {
 // theirs: a member that comes back is still the one that connections know.
 func (s *State) retireNumbers() {
 	wanted := 0
-	for i := range s.cfg.Pools {
-		wanted += len(s.cfg.Pools[i].Members)
+	for _, p := range s.pools {
+		wanted += len(p.members) + len(p.lent)
 	}
-	if s.numbered && s.numbers.Len() > wanted+len(s.declared)+maxGone {
-		s.numbers.Release(func(id MemberID) bool { return s.find(id) != nil })
+	if s.numbered && s.numbers.Len() > wanted+maxGone {
+		s.numbers.Release(func(id MemberID) bool {
+			_, borrowed := s.borrowed(id)
+			return borrowed || s.find(id) != nil
+		})
 	}
 }
 
@@ -384,11 +391,16 @@ func (s *State) Adopt(found []Adopted, now time.Time) {
 		}
 		id := MemberID{Pool: p.Name, Key: f.Address.String()}
 		s.numbers.Adopt(id, f.Number)
-		_, judged := s.verdicts[ProbeID{Address: f.Address, Check: p.Check}]
+		id, _ = s.borrowed(id)
+		check := p.Check
+		m := s.find(id)
+		if m != nil {
+			check = m.check
+		}
+		_, judged := s.verdicts[ProbeID{Address: f.Address, Check: check}]
 		if len(f.Slots) > 0 && !judged {
 			s.adopted[id] = true
 		}
-		m := s.find(id)
 		if m == nil || !f.HasNext {
 			continue
 		}
@@ -470,6 +482,9 @@ func (s *State) listMembers() {
 		}
 		slices.SortFunc(list, func(a, b member) int { return cmp.Compare(a.id.Key, b.id.Key) })
 		s.pools[c.Name].members = list
+	}
+	for _, c := range s.innerFirst {
+		s.listLent(c)
 	}
 	s.listNextHops()
 }

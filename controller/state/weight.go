@@ -22,6 +22,8 @@ func (p *Pool) active() []maglev.Member {
 		}
 		weight := m.Weight * m.Percent
 		switch {
+		case len(p.Nested) > 0:
+			weight = m.Part
 		case hundredths || weight == 0:
 		case weight < 100:
 			weight = 1

@@ -28,6 +28,9 @@ func (a *App) completeMembers(c *cobra.Command, args []string, _ string) ([]stri
 	}
 	for _, p := range status.Pools {
 		for _, m := range p.Members {
+			if m.Origin != "" {
+				continue // the pool that it belongs to has it
+			}
 			name := m.Name
 			if names[name] > 1 {
 				name = p.Name + "/" + name

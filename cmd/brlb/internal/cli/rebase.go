@@ -63,6 +63,7 @@ func drawAnchor(s *screen, t *api.Slots) {
 		if name == "" {
 			name = "gone-" + strings.NewReplacer(":", "-", "[", "", "]", "").Replace(m.Address)
 		}
+		name = strings.ReplaceAll(name, "/", ".") // of a pool inside
 		if m.Weight == 1 {
 			s.linef("  %s: %s", name, m.Address)
 			continue
