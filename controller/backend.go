@@ -126,6 +126,7 @@ func (l *loop) memberDocument(v *view, p *state.Pool, m *state.Member) api.Membe
 	}
 	target, ok := v.targets[state.ProbeID{Address: m.Address, Check: m.Check}]
 	if !ok {
+		doc.Check.Code, doc.Check.Detail, doc.Check.At = m.Health.Code, m.Health.Detail, m.Health.Since
 		return doc
 	}
 	if probe, ok := l.prober.Snapshot(target); ok {

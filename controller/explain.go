@@ -180,6 +180,10 @@ func describeAdmin(o state.Override) string {
 func (s *story) check() {
 	m := s.member
 	at := "check " + m.Check
+	if check, _ := s.view.config.Check(m.Check); check.ByPort() {
+		s.portCheck()
+		return
+	}
 	if !s.probed {
 		s.say("check", false, "%s does not run", at)
 		return
@@ -202,10 +206,7 @@ func (s *story) check() {
 			s.wouldHelp("%s: one pass; it is probed every %v", at, s.gap())
 		}
 	}
-	if m.Health.Health == state.Up && strings.HasPrefix(m.Reason, "held down") {
-		s.say("hold-down", false, "%s", m.Reason)
-		s.wouldHelp("time: it is %s", m.Reason)
-	}
+	s.heldDown()
 	if m.Despite != "" {
 		s.say("emergency", true, "it owns slots despite this: %s", m.Despite)
 	}
@@ -216,6 +217,25 @@ func (s *story) check() {
 	if s.probe.Inconclusive > 0 {
 		s.say("probes", true, "the last %d counted for nothing: %s", s.probe.Inconclusive, s.probe.Last.Sentence())
 	}
+}
+
+func (s *story) heldDown() {
+	if m := s.member; m.Health.Health == state.Up && strings.HasPrefix(m.Reason, "held down") {
+		s.say("hold-down", false, "%s", m.Reason)
+		s.wouldHelp("time: it is %s", m.Reason)
+	}
+}
+
+// portCheck tells of a check without probes. What would help a port is told
+// with the port.
+func (s *story) portCheck() {
+	m := s.member
+	verdict := "no verdict yet"
+	if m.Health.Health != state.Unknown {
+		verdict = fmt.Sprintf("%s since %s: %s", m.Health.Health, m.Health.Since.UTC().Format(time.RFC3339), m.Health.Detail)
+	}
+	s.say("check", m.Health.Health == state.Up, "%s; check %s probes nothing, the port decides", verdict, m.Check)
+	s.heldDown()
 }
 
 // row is how the newest probe ended, and how many before it ended alike.

@@ -70,7 +70,7 @@ pools: {web: {id: 1, slots: 64, members: {be1: 10.30.0.11:80, be2: 10.30.0.12:80
 			c.facts(s, id)
 			snapshot := s.Snapshot()
 			p := snapshot.Pool("web")
-			told := story{view: &view{snapshot: snapshot}, pool: p, member: p.Member(be1.Key), target: probeTarget(cfg, id), probed: true}
+			told := story{view: &view{snapshot: snapshot, config: cfg}, pool: p, member: p.Member(be1.Key), target: probeTarget(cfg, id), probed: true}
 			for _, o := range c.results {
 				told.probe.Step(o, 2, 3, start)
 			}

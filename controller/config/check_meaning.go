@@ -43,6 +43,9 @@ func (d *document) checkProbeAllow(c *Config) {
 		return // one of them is wrong, which has been reported
 	}
 	for _, p := range c.Pools {
+		if check, _ := c.Check(p.Check); check.ByPort() {
+			continue
+		}
 		for _, m := range p.Members {
 			if m.Address.IsValid() && !c.MayProbe(m.Address.Addr()) {
 				d.fail(keyPath{"pools", p.Name, "members", m.Name}.child("address"),

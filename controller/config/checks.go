@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding/hex"
+	"maps"
 	"net/netip"
 	"path/filepath"
 	"slices"
@@ -16,10 +17,10 @@ import (
 
 // checkTypes are the kinds of probe, in the order in which errors name them.
 var checkTypes = []health.Type{
-	health.TCP, health.HTTP, health.HTTPS, health.GRPC, health.GRPCS, health.ICMP, health.UDP, health.Exec, health.AgentLine,
+	health.TCP, health.HTTP, health.HTTPS, health.GRPC, health.GRPCS, health.ICMP, health.UDP, health.Exec, health.AgentLine, PortCheck,
 }
 
-// commonKeys belong to checks of every type.
+// commonKeys belong to checks of every type that probes.
 var commonKeys = []string{"type", "interval", "fast", "down", "timeout", "rise", "fall"}
 
 // typeKey is a setting that belongs to checks of some types.
@@ -34,7 +35,7 @@ func typeKeys() []typeKey {
 	sends := []health.Type{health.TCP, health.UDP, health.AgentLine}
 	expects := []health.Type{health.TCP, health.UDP}
 	return []typeKey{
-		{"port", slices.DeleteFunc(slices.Clone(checkTypes), func(t health.Type) bool { return t == health.ICMP })},
+		{"port", slices.DeleteFunc(slices.Clone(checkTypes), func(t health.Type) bool { return t == health.ICMP || t == PortCheck })},
 		{"path", web}, {"method", web}, {"host", web}, {"headers", web}, {"status", web},
 		{"contains", web}, {"match", web}, {"agent_header", web},
 		{"sni", secure}, {"ca", secure}, {"cert", secure}, {"key", secure}, {"skip_verify", secure},
@@ -54,7 +55,13 @@ func (d *document) check(e entry) Check {
 	f := d.mapping(e, keys...)
 	c := DefaultCheck(e.name())
 	c.Fast, c.Down, c.Timeout = 0, 0, 0
-	if choice(d, f["type"], &c.Type, checkTypes...) && d.acceptKeys(f, c.Type) {
+	known := choice(d, f["type"], &c.Type, checkTypes...)
+	if c.ByPort() {
+		d.acceptOnlyType(f)
+		c.derive()
+		return c
+	}
+	if known && d.acceptKeys(f, c.Type) {
 		integer(d, f["port"], &c.Port, 1, 65535)
 		d.exchange(f, &c)
 		d.request(f, &c)
@@ -94,6 +101,15 @@ func (d *document) acceptKeys(f fields, of health.Type) bool {
 		}
 	}
 	return good
+}
+
+// acceptOnlyType reports settings of a check that probes nothing.
+func (d *document) acceptOnlyType(f fields) {
+	for _, key := range slices.Sorted(maps.Keys(f)) {
+		if key != "type" {
+			d.fail(f[key].path, "is about probes, and a check of type %s makes none: remove it, or choose another type", PortCheck)
+		}
+	}
 }
 
 func alternatives(types []health.Type) string {

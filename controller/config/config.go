@@ -119,6 +119,13 @@ type Check struct {
 	health.Check
 }
 
+// PortCheck is the type of a check without probes: a member is up while the port
+// that leads to it lives. Package health does not know it.
+const PortCheck health.Type = "port"
+
+// ByPort tells whether the check is of type port.
+func (c *Check) ByPort() bool { return c.Type == PortCheck }
+
 // StatusRange is a range of HTTP status codes; both ends belong to it.
 type StatusRange struct{ Min, Max int }
 

@@ -120,8 +120,8 @@ func generateCheck(t *rapid.T) health.Check {
 		k.Send, k.Expect = text.Draw(t, "send"), text.Draw(t, "expect")
 	case health.GRPC, health.GRPCS:
 		k.Service = text.Draw(t, "service")
-	case health.Exec:
-		k.Type = health.TCP // files are the business of another test
+	case health.Exec, PortCheck:
+		k.Type = health.TCP // files, and a check without times, are the business of other tests
 	}
 	if k.Type == health.HTTPS || k.Type == health.GRPCS {
 		k.TLS.ServerName = rapid.StringMatching(`[a-z.]{0,8}`).Draw(t, "sni")

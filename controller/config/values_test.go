@@ -85,6 +85,10 @@ func TestValues(t *testing.T) {
 		{"checks: {c: {type: grpcs, cert: /c.pem, key: /c.key, sni: x}}", ""},
 		{"allow_exec: true\nchecks: {c: {type: exec, command: bin/x}}", "clean absolute path"},
 		{"allow_exec: true\nchecks: {c: {type: exec, command: /bin/x}}", ""},
+		{"checks: {c: {type: port}}", ""},
+		{"checks: {c: {type: port, interval: 1s}}", "a check of type port makes none"},
+		{"checks: {c: {type: port, port: 80}}", "a check of type port makes none"},
+		{"probe_allow: [10.31.0.0/24]\nchecks: {tcp: {type: port}}", ""}, // nobody is probed
 		{"allow_exec: on", "true or false"},
 		{"probe_allow: [10.30.0.0/24]", ""},
 		{"probe_allow: 10.30.0.0", "not a network"},

@@ -172,13 +172,13 @@ func (s *State) inactive(m *Member) string {
 		return "it has an IPv4 address, and the pool's members are IPv6"
 	case s.own[m.Address.Addr()]:
 		return fmt.Sprintf("%s is an address of brlb's own, a VIP or gateway", m.Address.Addr())
-	case !s.cfg.MayProbe(m.Address.Addr()):
+	case !s.mayJudge(m):
 		return fmt.Sprintf("%s is in none of the networks of probe_allow, so it is not probed", m.Address.Addr())
 	case m.Admin.State != Enabled:
 		return describeOverride(m.Admin)
 	case m.Health.Health == Down:
 		return strings.TrimSpace("down: " + m.Health.Code + " " + m.Health.Detail)
-	case m.Health.Health == Unknown && !m.Adopted:
+	case m.Health.Health == Unknown && !m.Adopted && !s.byPort[m.Check]:
 		return "no verdict yet"
 	case m.Health.Says.Leave != "":
 		return "its agent says " + m.Health.Says.Leave

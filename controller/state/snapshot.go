@@ -166,6 +166,7 @@ func (s *State) Snapshot() *Snapshot {
 		snap.MAC = openflow.MAC(s.cfg.MAC)
 	}
 	s.retireNumbers()
+	s.judgePorts()
 	for _, c := range s.innerFirst {
 		s.updatePicture(c)
 	}
@@ -295,7 +296,7 @@ func (s *State) memberSnapshot(m *member) Member {
 // waitsFor says whether a pool that has just started should wait for this
 // member: it may serve, but it has no verdict or no next hop yet.
 func (s *State) waitsFor(m *Member) bool {
-	if m.alien || m.Admin.State != Enabled || m.Health.Health == Down || !s.cfg.MayProbe(m.Address.Addr()) {
+	if m.alien || m.Admin.State != Enabled || m.Health.Health == Down || !s.mayJudge(m) {
 		return false
 	}
 	return m.Health.Health == Unknown || !m.HasNext

@@ -18,6 +18,7 @@ type State struct {
 	cfg        *config.Config
 	mac        openflow.MAC
 	own        map[netip.Addr]bool // VIPs and gateways
+	byPort     map[string]bool     // checks of type port, by name
 	declared   []Declared
 	hops       map[netip.Addr]NextHop // that OVSDB declares
 	admin      map[MemberID]Override
@@ -139,6 +140,7 @@ func (s *State) SetConfig(cfg *config.Config, now time.Time) {
 	}
 	s.cfg = cfg
 	s.own = ownAddresses(cfg)
+	s.byPort = portChecks(cfg)
 	pools := map[string]*pool{}
 	s.byID = nil
 	for i := range cfg.Pools {
@@ -206,18 +208,23 @@ func (s *State) keepServing() {
 // of members that may not serve: a member that comes back starts anew.
 func (s *State) forget() {
 	wanted := map[ProbeID]bool{}
+	watched := map[ProbeID]bool{}
 	present := map[MemberID]bool{}
 	for _, p := range s.pools {
 		for i := range p.members {
 			m := &p.members[i]
 			present[m.id] = true
-			if s.adminOf(m.id).State != Disabled && s.cfg.MayProbe(m.address.Addr()) {
+			switch {
+			case s.adminOf(m.id).State == Disabled:
+			case s.byPort[m.check]:
+				watched[m.probe()] = true
+			case s.cfg.MayProbe(m.address.Addr()):
 				wanted[m.probe()] = true
 			}
 		}
 	}
 	for id := range s.verdicts {
-		if !wanted[id] {
+		if !wanted[id] && !watched[id] {
 			delete(s.verdicts, id)
 			delete(s.falls, id)
 		}
@@ -234,7 +241,7 @@ func (s *State) forget() {
 }
 
 // Probes returns what must be probed, sorted: every member that is not
-// disabled, if it may be. The list is not to be changed.
+// disabled, if it may be and its check is not of type port. The list is not to be changed.
 func (s *State) Probes() []ProbeID { return s.probes }
 
 // NextHops returns the addresses whose MAC must be known, sorted: members that

@@ -108,7 +108,7 @@ function memberRow(m) {
   first.append(key);
   const c = m.check;
   const passed = (c.code || "").endsWith("OK");
-  const check = [c.code, c.detail, passed ? "in " + milliseconds(c.duration_seconds) : Math.min(c.consecutive, c.needed) + "/" + c.needed];
+  const check = [c.code, c.detail, c.needed > 0 && (passed ? "in " + milliseconds(c.duration_seconds) : Math.min(c.consecutive, c.needed) + "/" + c.needed)];
   row.append(
     first, element("td", m.name), element("td", m.address), element("td", m.state, m.state), element("td", ago(m.since)),
     element("td", c.code ? check.filter(Boolean).join(" ") : "-"), element("td", m.weight, "number"), element("td", m.slots, "number"),
