@@ -125,7 +125,7 @@ func TestNestedStory(t *testing.T) {
 	tell := func() *story {
 		snapshot := s.Snapshot()
 		p := snapshot.Pool("all")
-		told := &story{view: &view{snapshot: snapshot}, pool: p, member: p.Member(inAll.Key)}
+		told := &story{view: &view{snapshot: snapshot, config: s.Config()}, pool: p, member: p.Member(inAll.Key)}
 		told.tell()
 		return told
 	}
