@@ -90,6 +90,11 @@ func (l *loop) poolDocument(v *view, p *state.Pool) api.Pool {
 	slices.SortFunc(doc.Members, func(a, b api.Member) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Address, b.Address))
 	})
+	for _, n := range p.Names {
+		doc.Names = append(doc.Names, api.Name{
+			Name: n.Name, Host: n.Host, Port: n.Port, Addresses: n.Addresses, State: string(n.State), Since: n.Since, Problem: n.Problem,
+		})
+	}
 	return doc
 }
 

@@ -66,6 +66,7 @@ func Run(ctx context.Context, opts Options) error {
 	group.Go(func() error { return quiet(inv.Run(ctx)) })
 	group.Go(func() error { return quiet(l.bridge.Run(ctx)) })
 	group.Go(func() error { l.prober.Run(ctx); return nil })
+	group.Go(func() error { l.names.Run(ctx); return nil })
 	group.Go(func() error { l.run(ctx); return nil })
 	group.Go(func() error { return quiet(api.Serve(ctx, unix, server.Full(), opts.Logger)) })
 	if tcp != nil {

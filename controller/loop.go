@@ -15,6 +15,7 @@ import (
 	"brlb/controller/config"
 	"brlb/controller/inventory"
 	"brlb/controller/pipeline"
+	"brlb/controller/resolve"
 	"brlb/controller/state"
 	"brlb/health"
 	"brlb/openflow"
@@ -40,6 +41,7 @@ type loop struct {
 	probing        probing // what targets were made from
 	probeProblem   string  // why they cannot be changed
 	wanted         bridge.Wants
+	asked          resolve.Wants
 	sw             switchInfo
 	changedAt      time.Time    // of the first change that the switch has not confirmed
 	confirmedAt    time.Time    // of the newest snapshot that it has confirmed
@@ -50,6 +52,7 @@ type loop struct {
 	inv     *inventory.Inventory
 	bridge  *bridge.Bridge
 	prober  *health.Prober
+	names   *resolve.Resolver
 	probes  *probeStats
 	path    *probePath
 	stats   *stats
@@ -85,12 +88,13 @@ func newLoop(cfg *config.Config, opts Options, inv *inventory.Inventory) *loop {
 		opts: opts, inv: inv, probes: newProbeStats(), stats: newStats(now), rebases: newRebaseCosts(), events: newEventLog(),
 		posts: make(chan any, 1024), done: make(chan struct{}), changed: make(chan struct{}),
 	}
+	l.names = resolve.New(func(r resolve.Result) { l.post(r) })
 	l.snapshot = l.state.Snapshot()
 	l.publish()
 	return l
 }
 
-// post sends something to the loop: a bridge.Event, a bundleDone or a call. It
+// post sends something to the loop: a bridge.Event, a resolve.Result, a bundleDone or a call. It
 // waits while the loop's queue is full and gives up when the loop has ended.
 func (l *loop) post(event any) bool {
 	select {
@@ -200,6 +204,8 @@ func (l *loop) take(ctx context.Context, event any, ran []chan struct{}) []chan 
 		l.state.SetNextHop(e.Addr, e.Hop, now)
 	case bridge.FlowsRead:
 		l.takeFlows(e, now)
+	case resolve.Result:
+		l.state.SetResolved(e.Name, e.Answer, now)
 	case bundleDone:
 		l.takeBundle(ctx, e, now)
 	}
@@ -332,6 +338,7 @@ func (l *loop) turn(ctx context.Context, now time.Time) {
 		l.snapshot = snapshot
 	}
 	l.want()
+	l.wantNames()
 	l.setProbes()
 	l.converge(ctx, now)
 	l.storeNumbers(ctx)
@@ -349,6 +356,16 @@ func (l *loop) want() {
 	if !w.Equal(&l.wanted) {
 		l.wanted = w
 		l.bridge.Want(w)
+	}
+}
+
+// wantNames tells the resolver what it must ask for, if that has changed.
+func (l *loop) wantNames() {
+	dns := l.state.Config().DNS
+	w := resolve.Wants{Names: l.state.Names(), Servers: dns.Servers, MinTTL: dns.MinTTL}
+	if !w.Equal(&l.asked) {
+		l.asked = w
+		l.names.Want(w)
 	}
 }
 

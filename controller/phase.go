@@ -113,6 +113,11 @@ func (l *loop) degraded() []string {
 	}
 	for i := range l.snapshot.Pools {
 		p := &l.snapshot.Pools[i]
+		for j := range p.Names {
+			if n := &p.Names[j]; n.Problem != "" {
+				say("pool %s: %s is %s: %s", p.Name, n.Host, n.State, n.Problem)
+			}
+		}
 		switch {
 		case p.Problem != "":
 			say("pool %s: %s", p.Name, p.Problem)

@@ -71,7 +71,22 @@ type Pool struct {
 	// sentence about it.
 	Emergency string   `json:"emergency,omitempty"`
 	Alarm     string   `json:"alarm,omitempty"`
-	Members   []Member `json:"members"` // sorted by name
+	Members   []Member `json:"members"`         // sorted by name
+	Names     []Name   `json:"names,omitempty"` // sorted by name
+}
+
+// Name is a member of which the configuration says the name. Its addresses are
+// members themselves, called NAME/ADDRESS.
+type Name struct {
+	Name      string `json:"name"`
+	Host      string `json:"host"`
+	Port      uint16 `json:"port"`
+	Addresses int    `json:"addresses"`
+	// State is asking (no answer has come yet), resolved, stale (the newest answer
+	// is of no use, the one before holds) or unresolved; Problem says why.
+	State   string    `json:"state"`
+	Since   time.Time `json:"since"`
+	Problem string    `json:"problem,omitempty"`
 }
 
 // Anchor is the list of members from whose table layout v2 starts.

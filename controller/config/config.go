@@ -36,6 +36,8 @@ type Config struct {
 	// StartDeadline is how long after the start brlb waits for first verdicts
 	// before it acts without them.
 	StartDeadline time.Duration
+	// DNS says how the addresses of names are found.
+	DNS DNS
 	// NeighbourRefresh is how often a known next hop is asked for again.
 	NeighbourRefresh time.Duration
 
@@ -179,10 +181,12 @@ type Pool struct {
 	FromOVSDB bool
 	// Nested are further pools whose members are this pool's too; sorted by name.
 	Nested []Nested
-	// Members are sorted by name; empty only if FromOVSDB or Nested. Addresses are unique
-	// within a pool. All weights may be 0: then nobody owns a slot and the pool's
+	// Members are sorted by name; empty only if FromOVSDB, or if there are Nested or
+	// Names. Addresses are unique within a pool. All weights may be 0: then nobody
+	// owns a slot and the pool's
 	// packets are dropped.
 	Members []Member
+	Names   []Name // sorted by name
 }
 
 // OnAllDown says what becomes of a pool's traffic when no member is active.

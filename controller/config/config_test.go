@@ -127,11 +127,15 @@ func TestEverySetting(t *testing.T) {
 		Miss:             MissDrop,
 		StartDeadline:    0,
 		NeighbourRefresh: time.Minute,
-		ProbeAllow:       []netip.Prefix{netip.MustParsePrefix("10.30.0.0/16"), netip.MustParsePrefix("10.50.0.0/24")},
-		ProbeSource:      netip.MustParseAddr("10.30.0.2"),
-		ProbeDevice:      "br1",
-		ProbeNetns:       "/var/run/netns/probes",
-		AllowExec:        true,
+		DNS: DNS{
+			Servers: []netip.AddrPort{netip.MustParseAddrPort("10.30.0.53:53"), netip.MustParseAddrPort("[::1]:5353")},
+			MinTTL:  time.Minute,
+		},
+		ProbeAllow:  []netip.Prefix{netip.MustParsePrefix("10.30.0.0/16"), netip.MustParsePrefix("10.50.0.0/24")},
+		ProbeSource: netip.MustParseAddr("10.30.0.2"),
+		ProbeDevice: "br1",
+		ProbeNetns:  "/var/run/netns/probes",
+		AllowExec:   true,
 		Checks: []Check{
 			{Name: "agent", Port: 9000, Check: times(health.Check{Type: health.AgentLine, Send: "hello\n"})},
 			{Name: "banner", Check: times(health.Check{Type: health.TCP, Send: "\x00\xff", Expect: "220 "})},
@@ -176,6 +180,11 @@ func TestEverySetting(t *testing.T) {
 				{Name: "BE.1_x-y", Address: netip.MustParseAddrPort("10.30.0.11:8080"), Weight: 1},
 				{Name: "be2", Address: netip.MustParseAddrPort("10.30.0.12:8080"), Weight: 0, Via: netip.MustParseAddr("10.40.0.2")},
 			},
+			Names: []Name{
+				{Member: Member{Name: "a", Weight: 1}, Host: "backend", Port: 81},
+				{Member: Member{Name: "dyn", Weight: 3, Via: netip.MustParseAddr("10.40.0.2")}, Host: "web_1.example.org", Port: 8080},
+			},
+			Pins: []Pin{{Slot: 4, Key: "10.30.0.77:81"}},
 		}},
 		Services: []Service{
 			{

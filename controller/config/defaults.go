@@ -15,6 +15,7 @@ const (
 	DefaultZone             = 18200
 	DefaultStartDeadline    = 10 * time.Second
 	DefaultNeighbourRefresh = 30 * time.Second
+	DefaultMinTTL           = 5 * time.Second
 
 	DefaultSlots  = 1024
 	DefaultWeight = 1
@@ -39,6 +40,7 @@ func Defaults() *Config {
 		Miss:             MissNormal,
 		StartDeadline:    DefaultStartDeadline,
 		NeighbourRefresh: DefaultNeighbourRefresh,
+		DNS:              DNS{MinTTL: DefaultMinTTL},
 	}
 	c.derive()
 	return c

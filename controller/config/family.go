@@ -50,8 +50,8 @@ func (d *document) checkFamilies(c *Config) {
 			}
 		}
 	}
-	// The members of other pools are declared in OVSDB: they are of their
-	// services' family, or of the pools' around them.
+	// The members of other pools are declared in OVSDB or known by name: they are
+	// of their services' family, or of the pools' around them.
 	for i := range c.Services {
 		s := &c.Services[i]
 		for _, name := range append([]string{s.Pool}, s.Backup...) {
@@ -71,6 +71,14 @@ func (d *document) checkFamilies(c *Config) {
 			if q, known := c.Pool(n.Pool); known && q.IPv6 != p.IPv6 {
 				d.fail(keyPath{"pools", p.Name, "members", n.Name, "pool"}, "pool %s has %s members, and pool %s has %s members: give each family a pool of its own",
 					clip(n.Pool), familyName(q.IPv6), clip(p.Name), familyName(p.IPv6))
+			}
+		}
+	}
+	for _, p := range c.Pools {
+		for _, n := range p.Names {
+			if n.Via.IsValid() && is6(n.Via) != p.IPv6 {
+				d.fail(keyPath{"pools", p.Name, "members", n.Name, "via"}, "%s is %s, and pool %s has %s members: name the router's %s address",
+					n.Via, familyName(is6(n.Via)), clip(p.Name), familyName(p.IPv6), familyName(p.IPv6))
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -73,9 +74,13 @@ func (d *document) pins(e entry, p *Pool) {
 			p.Pins = append(p.Pins, Pin{Slot: slot, Key: m.Key()})
 			continue
 		}
-		// Members that OVSDB declares have no name here.
-		if address, err := netip.ParseAddrPort(name); err == nil && p.FromOVSDB {
+		// Members that OVSDB declares, or DNS knows, have no name here.
+		if address, err := netip.ParseAddrPort(name); err == nil && p.learnsMembers() {
 			p.Pins = append(p.Pins, Pin{Slot: slot, Key: address.String()})
+			continue
+		}
+		if slices.ContainsFunc(p.Names, func(n Name) bool { return n.Name == name }) {
+			d.fail(x.path, "%s may have several addresses: pin the slot to one of them, as ADDRESS:PORT", clip(name))
 			continue
 		}
 		d.fail(x.path, "there is no member %s; %s", quote(name), didYouMean(name, names))
@@ -102,8 +107,9 @@ func (d *document) domain(e entry, dst *string) {
 func (d *document) checkLayout(at keyPath, p *Pool) {
 	d.checkAnchor(at.child("anchor"), p)
 	d.checkDomains(at.child("members"), p)
-	members := make([]maglev.Member, len(p.Members))
-	for i, m := range p.Members {
+	entries := p.entries()
+	members := make([]maglev.Member, len(entries))
+	for i, m := range entries {
 		members[i] = maglev.Member{Key: m.Name, Weight: m.Weight}
 	}
 	if err := maglev.CheckWeights(p.Layout, members); err != nil {
@@ -133,7 +139,8 @@ func (d *document) checkAnchor(at keyPath, p *Pool) {
 // checkDomains demands a failure domain of all members of a crush pool, or of
 // none, and the same number of levels.
 func (d *document) checkDomains(at keyPath, p *Pool) {
-	for _, m := range p.Members {
+	entries := p.entries()
+	for _, m := range entries {
 		here := at.child(m.Name).child("domain")
 		if p.Layout != LayoutCrush {
 			if m.Domain != "" {
@@ -141,7 +148,7 @@ func (d *document) checkDomains(at keyPath, p *Pool) {
 			}
 			continue
 		}
-		if first := p.Members[0]; levels(m.Domain) != levels(first.Domain) {
+		if first := entries[0]; levels(m.Domain) != levels(first.Domain) {
 			d.fail(here, "%s has %d levels, and %s of member %s has %d: give all members of the pool as many", quote(m.Domain), levels(m.Domain),
 				quote(first.Domain), clip(first.Name), levels(first.Domain))
 			return

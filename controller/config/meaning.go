@@ -78,13 +78,14 @@ func (d *document) checkPools(c *Config) {
 		if _, known := c.Check(p.Check); !known && p.Check != DefaultCheckName {
 			d.fail(at.child("check"), "there is no check %s; %s", quote(p.Check), didYouMean(p.Check, checks))
 		}
-		if len(p.Members) > p.Slots {
-			d.fail(at.child("members"), "%d members share %d slots: each needs at least one, raise slots", len(p.Members), p.Slots)
+		if n := len(p.Members) + len(p.Names); n > p.Slots {
+			d.fail(at.child("members"), "%d members share %d slots: each needs at least one, raise slots", n, p.Slots)
 		}
-		if p.MinActive > len(p.Members) && len(p.Members) > 0 && len(p.Nested) == 0 && !p.FromOVSDB {
+		if p.MinActive > len(p.Members) && len(p.Members) > 0 && len(p.Nested) == 0 && !p.learnsMembers() {
 			d.fail(at.child("min_active"), "%d members are never active: the pool has %d", p.MinActive, len(p.Members))
 		}
 		d.checkMembers(at.child("members"), p.Members)
+		d.checkNames(at.child("members"), p.Names)
 		d.checkLayout(at, &p)
 	}
 }
@@ -203,7 +204,7 @@ func (d *document) checkBackup(at keyPath, pool string, backup, pools []string) 
 func memberHosts(c *Config) map[netip.Addr]owner {
 	hosts := map[netip.Addr]owner{}
 	for _, p := range c.Pools {
-		for _, m := range p.Members {
+		for _, m := range p.entries() {
 			at := keyPath{"pools", p.Name, "members", m.Name}
 			if _, taken := hosts[m.Address.Addr()]; !taken && m.Address.IsValid() {
 				hosts[m.Address.Addr()] = owner{"the address of member " + clip(m.Name) + " of pool " + clip(p.Name), at.child("address")}
@@ -256,13 +257,11 @@ func anyInside(network netip.Prefix, hosts map[netip.Addr]owner) bool {
 	return false
 }
 
-// mayLearnMembers tells whether OVSDB may declare members that the file does
-// not know.
+// mayLearnMembers tells whether a pool may have members that the file does not
+// know.
 func mayLearnMembers(c *Config) bool {
-	for _, p := range c.Pools {
-		if p.FromOVSDB {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.Pools, func(p Pool) bool { return p.learnsMembers() })
 }
+
+// learnsMembers tells whether OVSDB, or DNS, may say who is a member.
+func (p *Pool) learnsMembers() bool { return p.FromOVSDB || len(p.Names) > 0 }

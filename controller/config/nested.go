@@ -74,7 +74,7 @@ type content struct {
 	members map[netip.AddrPort]owner
 	pools   []string
 	depth   int
-	grows   bool // OVSDB may declare further members
+	grows   bool // OVSDB or DNS may name further members
 }
 
 // checkNested finds what cannot be inside a pool. It does not look at what
@@ -88,7 +88,7 @@ func (d *document) checkNested(c *Config) {
 	endpoints := 0
 	for _, p := range c.InnerFirst() {
 		contents[p.Name] = nil
-		in := &content{members: map[netip.AddrPort]owner{}, grows: p.FromOVSDB}
+		in := &content{members: map[netip.AddrPort]owner{}, grows: p.learnsMembers()}
 		for _, m := range p.Members {
 			if m.Address.IsValid() {
 				in.members[m.Address] = owner{"member " + clip(m.Name) + " of pool " + clip(p.Name), keyPath{"pools", p.Name, "members", m.Name, "address"}}

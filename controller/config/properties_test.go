@@ -22,6 +22,7 @@ func write(c *Config) []string {
 		"miss: " + string(c.Miss),
 		"start_deadline: " + c.StartDeadline.String(),
 		"neighbour_refresh: " + c.NeighbourRefresh.String(),
+		"dns: {min_ttl: " + c.DNS.MinTTL.String() + "}",
 	}
 	if c.MAC.IsSet() {
 		lines = append(lines, "mac: "+c.MAC.String())
@@ -80,6 +81,9 @@ func write(c *Config) []string {
 			}
 			pools += fmt.Sprintf("\n      %s: {address: %s, weight: %d%s}", m.Name, m.Address, m.Weight, via)
 		}
+		for _, n := range p.Names {
+			pools += fmt.Sprintf("\n      %s: {address: '%s:%d', weight: %d}", n.Name, n.Host, n.Port, n.Weight)
+		}
 	}
 	for _, s := range c.Services {
 		var addresses, ports []string
@@ -137,6 +141,7 @@ func generate(t *rapid.T) *Config {
 	c.Miss = rapid.SampledFrom([]Miss{MissNormal, MissDrop}).Draw(t, "miss")
 	c.StartDeadline = seconds.Draw(t, "start deadline")
 	c.NeighbourRefresh = seconds.Draw(t, "refresh")
+	c.DNS.MinTTL = seconds.Draw(t, "min ttl")
 	c.MAC[0], c.MAC[5] = 2, rapid.Byte().Draw(t, "mac")
 	for _, name := range names(t, "checks", 1) {
 		k := Check{Name: name, Check: generateCheck(t)}
@@ -156,6 +161,12 @@ func generate(t *rapid.T) *Config {
 		for j, name := range names(t, "members", 1) {
 			m := Member{Name: name, Weight: rapid.Uint32Range(0, 65535).Draw(t, "weight")}
 			m.Address = netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 30, byte(i), byte(j)}), rapid.Uint16Range(1, 65535).Draw(t, "port"))
+			if j > 0 && rapid.Bool().Draw(t, "by name") {
+				host := rapid.StringMatching(`[a-z][a-z0-9_]{0,5}(\.[a-z]{1,5}){0,2}`).Draw(t, "host")
+				m.Address = netip.AddrPort{}
+				p.Names = append(p.Names, Name{Member: m, Host: host, Port: uint16(j)})
+				continue
+			}
 			if rapid.Bool().Draw(t, "routed") {
 				m.Via = netip.AddrFrom4([4]byte{10, 40, 0, byte(j)})
 			}

@@ -27,7 +27,7 @@ const (
 
 func (d *document) config(e entry) *Config {
 	f := d.mapping(e, "bridge", "run_dir", "ovsdb", "openflow", "api", "mac", "zone", "gateways", "miss",
-		"start_deadline", "neighbour_refresh", "probe_allow", "probe_source", "probe_device", "probe_netns", "allow_exec", "checks", "pools", "services")
+		"start_deadline", "neighbour_refresh", "dns", "probe_allow", "probe_source", "probe_device", "probe_netns", "allow_exec", "checks", "pools", "services")
 	c := &Config{
 		Bridge:           DefaultBridge,
 		RunDir:           DefaultRunDir,
@@ -49,6 +49,7 @@ func (d *document) config(e entry) *Config {
 	choice(d, f["miss"], &c.Miss, MissNormal, MissDrop)
 	d.duration(f["start_deadline"], &c.StartDeadline, 0, time.Hour)
 	d.duration(f["neighbour_refresh"], &c.NeighbourRefresh, time.Second, time.Hour)
+	c.DNS = d.dns(f["dns"])
 	for _, x := range d.list(f["probe_allow"]) {
 		c.ProbeAllow = append(c.ProbeAllow, d.prefix(x))
 	}
@@ -134,13 +135,12 @@ func (d *document) pool(e entry) Pool {
 	return p
 }
 
-// member reads the short form, ADDRESS:PORT, or the mapping, and adds what that
-// is to the pool.
+// member reads the short form, ADDRESS:PORT or NAME:PORT, or the mapping, and
+// adds what that is to the pool.
 func (d *document) member(e entry, p *Pool) {
 	m := Member{Name: e.name(), Weight: DefaultWeight}
 	if _, short := scalarText(e.node); short {
-		d.addrPort(e, &m.Address)
-		p.Members = append(p.Members, m)
+		d.addMember(e, m, p)
 		return
 	}
 	f := d.mapping(e, "address", "weight", "via", "domain", "pool")
@@ -151,10 +151,19 @@ func (d *document) member(e entry, p *Pool) {
 	case f["address"].node == nil && f != nil:
 		d.fail(e.path, "has no address: write %s: ADDRESS:PORT", clip(m.Name))
 	}
-	d.addrPort(f["address"], &m.Address)
 	integer(d, f["weight"], &m.Weight, 0, maxWeight)
 	d.addr(f["via"], &m.Via)
 	d.domain(f["domain"], &m.Domain)
+	d.addMember(f["address"], m, p)
+}
+
+// addMember adds a member with what it says of its address.
+func (d *document) addMember(address entry, m Member, p *Pool) {
+	if host, port, isName := d.host(address); isName {
+		p.Names = append(p.Names, Name{Member: m, Host: host, Port: port})
+		return
+	}
+	d.addrPort(address, &m.Address)
 	p.Members = append(p.Members, m)
 }
 
@@ -200,6 +209,7 @@ func (c *Config) sort() {
 	for _, p := range c.Pools {
 		slices.SortFunc(p.Members, func(a, b Member) int { return strings.Compare(a.Name, b.Name) })
 		slices.SortFunc(p.Nested, func(a, b Nested) int { return strings.Compare(a.Name, b.Name) })
+		slices.SortFunc(p.Names, func(a, b Name) int { return strings.Compare(a.Name, b.Name) })
 		slices.SortFunc(p.Anchor, func(a, b Member) int { return strings.Compare(a.Name, b.Name) })
 		slices.SortFunc(p.Pins, func(a, b Pin) int { return a.Slot - b.Slot })
 	}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"brlb/controller/resolve"
 )
 
 func told(events []Event) string {
@@ -87,18 +89,24 @@ func step(s *State, cfgs []string, t testing.TB, do, which, how int, now time.Ti
 		s.SetDeclared([]Declared{declare("v1", "web", addr, uint32(how%3))}, now)
 	case 7:
 		s.Adopt([]Adopted{found(addr, uint16(how+1))}, now)
+	case 8:
+		answer := resolve.Answer{Addrs: addrs(11, 12, 13, 14)[which:][:min(how, 4-which)]}
+		if len(answer.Addrs) == 0 {
+			answer.Problem = "NXDOMAIN"
+		}
+		s.SetResolved(dyn, answer, now)
 	}
 }
 
 // The same events give the same pictures, and what the package promises holds
 // after each of them.
 func TestSameEventsSameSnapshots(t *testing.T) {
-	cfgs := []string{onePool, fromOVSDB, `{pools: {web: {id: 1, slots: 64, from_ovsdb: true}}}`}
+	cfgs := []string{onePool, fromOVSDB, byName, `{pools: {web: {id: 1, slots: 64, from_ovsdb: true}}}`}
 	rapid.Check(t, func(rt *rapid.T) {
 		one, other := New(parse(t, onePool), start), New(parse(t, onePool), start)
 		loadAt := rapid.IntRange(0, 5).Draw(rt, "loadAt")
 		for i := range rapid.IntRange(1, 30).Draw(rt, "steps") {
-			do, which, how := rapid.IntRange(0, 7).Draw(rt, "do"), rapid.IntRange(0, 3).Draw(rt, "which"), rapid.IntRange(0, 5).Draw(rt, "how")
+			do, which, how := rapid.IntRange(0, 8).Draw(rt, "do"), rapid.IntRange(0, 3).Draw(rt, "which"), rapid.IntRange(0, 5).Draw(rt, "how")
 			now := after(time.Duration(i) * time.Second)
 			for _, s := range []*State{one, other} {
 				if i == loadAt {

@@ -61,6 +61,7 @@ type Pool struct {
 	Rejects bool
 	Check   string
 	Nested  []config.Nested // whose members are among Members
+	Names   []Name          // sorted by name; their addresses are among Members
 	Members []Member        // sorted by key
 	Active  int
 	// Settled is false while the pool waits for first verdicts: what the
@@ -89,7 +90,7 @@ func (p *Pool) Equal(o *Pool) bool {
 		p.Digest == o.Digest && p.Problem == o.Problem && p.Emergency == o.Emergency && p.Alarm == o.Alarm &&
 		p.IPv6 == o.IPv6 && p.Affinity == o.Affinity && p.Rejects == o.Rejects &&
 		p.Version == o.Version && p.Anchor == o.Anchor && p.BalanceSlack == o.BalanceSlack && slices.Equal(p.Pins, o.Pins) &&
-		slices.Equal(p.Nested, o.Nested) && sameMembers(p.Members, o.Members)
+		slices.Equal(p.Nested, o.Nested) && slices.Equal(p.Names, o.Names) && sameMembers(p.Members, o.Members)
 }
 
 // sameMembers says whether two lists are the same. Snapshots share the lists of
@@ -228,6 +229,8 @@ func (s *State) poolSnapshot(c *config.Pool) Pool {
 		IPv6: c.IPv6, Affinity: c.Affinity, Rejects: c.OnAllDown == config.OnAllDownReject, Nested: c.Nested, BalanceSlack: c.BalanceSlack, Pins: pinsOf(c),
 	}
 	kept := s.pools[c.Name]
+	p.Names = s.namesOf(c)
+	asks := s.asks(c)
 	for i := range kept.members {
 		p.Members = append(p.Members, s.memberSnapshot(&kept.members[i]))
 	}
@@ -237,7 +240,7 @@ func (s *State) poolSnapshot(c *config.Pool) Pool {
 	if len(kept.lent) > 0 {
 		slices.SortFunc(p.Members, func(a, b Member) int { return cmp.Compare(a.ID.Key, b.ID.Key) })
 	}
-	settled := !slices.ContainsFunc(p.Members, func(m Member) bool { return s.waitsFor(&m) })
+	settled := !asks && !slices.ContainsFunc(p.Members, func(m Member) bool { return s.waitsFor(&m) })
 	if s.numbered && (settled || !s.now.Before(s.deadline)) {
 		kept.settled = true
 	}
@@ -246,7 +249,8 @@ func (s *State) poolSnapshot(c *config.Pool) Pool {
 	if len(c.Nested) > 0 {
 		s.divide(c, &p)
 	}
-	p.Anchor = kept.chooseAnchor(c, &p, p.Active > 0)
+	// An anchor that is taken while a name is asked for would lack its addresses.
+	p.Anchor = kept.chooseAnchor(c, &p, p.Active > 0 && (p.Settled || !asks))
 	kept.build(c, &p)
 	p.Version, p.Table, p.Digest, p.Problem = kept.version, kept.table, kept.digest, kept.problem
 	if p.Table != nil {
@@ -337,6 +341,7 @@ func Events(old, current *Snapshot, now time.Time) []Event {
 			}
 			events = append(events, Event{Time: now, Pool: p.Name, Member: m.Name, Text: text})
 		}
+		events = append(events, nameEvents(before, p, now)...)
 		if before == nil {
 			continue
 		}

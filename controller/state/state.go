@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"brlb/controller/config"
+	"brlb/controller/resolve"
 	"brlb/maglev"
 	"brlb/openflow"
 )
@@ -20,7 +21,9 @@ type State struct {
 	own        map[netip.Addr]bool // VIPs and gateways
 	byPort     map[string]bool     // checks of type port, by name
 	declared   []Declared
-	hops       map[netip.Addr]NextHop // that OVSDB declares
+	names      map[resolve.Name]resolution // every name that a pool has
+	questions  []resolve.Name              // the same, sorted
+	hops       map[netip.Addr]NextHop      // that OVSDB declares
 	admin      map[MemberID]Override
 	verdicts   map[ProbeID]Verdict
 	falls      map[ProbeID][]time.Time // when members went down, oldest first
@@ -105,6 +108,7 @@ func (s *State) Clone() *State {
 	c.verdicts = cloneMap(s.verdicts)
 	c.falls = cloneMap(s.falls)
 	c.backups = s.backups.clone()
+	c.names = cloneMap(s.names)
 	c.arp = cloneMap(s.arp)
 	c.ports = cloneMap(s.ports)
 	c.adopted = cloneMap(s.adopted)
@@ -155,6 +159,7 @@ func (s *State) SetConfig(cfg *config.Config, now time.Time) {
 	s.pools = pools
 	slices.SortFunc(s.byID, func(a, b *config.Pool) int { return cmp.Compare(a.ID, b.ID) })
 	s.innerFirst = cfg.InnerFirst()
+	s.listNames(now)
 	s.listMembers()
 	s.keepServing()
 	s.forget()
@@ -391,6 +396,7 @@ type Adopted struct {
 func (s *State) Adopt(found []Adopted, now time.Time) {
 	s.now = now
 	s.outdate()
+	s.adoptNames(found)
 	for _, f := range found {
 		p := s.poolByID(f.PoolID)
 		if p == nil {
@@ -468,8 +474,8 @@ func (s *State) find(id MemberID) *member {
 }
 
 // listMembers brings the pools' lists of members up to date: those of the
-// file, and those declared in OVSDB if the pool takes them. The file wins where
-// both name the same address.
+// file, the addresses of its names, and those declared in OVSDB if the pool takes
+// them. Where they share an address, the first of these wins.
 func (s *State) listMembers() {
 	for i := range s.cfg.Pools {
 		c := &s.cfg.Pools[i]
@@ -479,6 +485,15 @@ func (s *State) listMembers() {
 			m := fromConfig(c, &c.Members[j])
 			seen[m.id.Key] = true
 			list = append(list, m)
+		}
+		for j := range c.Names {
+			for _, addr := range s.names[question(c, &c.Names[j])].addrs {
+				at := c.Names[j].At(addr)
+				if m := fromConfig(c, &at); !seen[m.id.Key] {
+					seen[m.id.Key] = true
+					list = append(list, m)
+				}
+			}
 		}
 		for j := range s.declared {
 			if d := &s.declared[j]; c.FromOVSDB && d.Pool == c.Name && !seen[d.Address.String()] {

@@ -27,6 +27,7 @@ func (s *State) RemoveMember(id MemberID) {
 	s.EditPool(id.Pool, func(p *config.Pool) {
 		p.Members = slices.DeleteFunc(p.Members, func(m config.Member) bool { return m.Key() == id.Key })
 	})
+	s.removeResolved(id)
 	s.SetDeclared(slices.DeleteFunc(slices.Clone(s.declared), func(d Declared) bool {
 		return d.Pool == id.Pool && d.Address.String() == id.Key
 	}), s.now)

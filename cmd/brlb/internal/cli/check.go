@@ -76,13 +76,18 @@ func (a *App) diff(ctx context.Context, f *format, path string) error {
 
 // summary says what a file configures.
 func summary(c *config.Config) string {
-	members := 0
+	members, names := 0, 0
 	for _, p := range c.Pools {
 		members += len(p.Members)
+		names += len(p.Names)
 	}
-	return strings.Join([]string{
+	parts := []string{
 		"bridge " + c.Bridge, count(len(c.Services), "service"), count(len(c.Pools), "pool"), count(members, "member"),
-	}, ", ")
+	}
+	if names > 0 {
+		parts = append(parts, count(names, "name")+" that are not looked up here")
+	}
+	return strings.Join(parts, ", ")
 }
 
 func count(n int, noun string) string {

@@ -130,7 +130,14 @@ func (a *App) traceOf(ctx context.Context, req api.TraceRequest, offline bool, f
 	if err != nil {
 		return nil, err
 	}
-	return a.TraceFile(loaded, req)
+	trace, err := a.TraceFile(loaded, req)
+	if err != nil {
+		return nil, err
+	}
+	if pool, _ := loaded.Pool(trace.Pool); len(pool.Names) > 0 {
+		fmt.Fprintf(a.Stderr, "pool %s has members by name (%d), which are not looked up here; this is its table without them\n", pool.Name, len(pool.Names))
+	}
+	return trace, nil
 }
 
 func drawTrace(s *screen, trace *api.Trace, wide bool) {

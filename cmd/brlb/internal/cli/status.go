@@ -170,6 +170,11 @@ func membersTable(pool *api.Pool, now time.Time, wide bool) *table {
 		}
 		t.row(row...)
 	}
+	for i := range pool.Names {
+		if n := &pool.Names[i]; n.State != "resolved" || n.Problem != "" {
+			t.row(text(n.Name), text(fmt.Sprintf("%s:%d", n.Host, n.Port)), coloured(yellow, n.State), text(ago(n.Since, now)))
+		}
+	}
 	return t
 }
 
@@ -219,6 +224,11 @@ func drawNotes(s *screen, pool *api.Pool) {
 		m := &pool.Members[i]
 		if m.Reason != "" && m.State != "down" {
 			s.line(coloured(yellow, fmt.Sprintf("  %s owns no slots: %s", m.Name, m.Reason)))
+		}
+	}
+	for i := range pool.Names {
+		if n := &pool.Names[i]; n.Problem != "" {
+			s.line(coloured(yellow, fmt.Sprintf("  %s is %s: %s", n.Host, n.State, n.Problem)))
 		}
 	}
 	if pool.Anchor != nil && pool.Anchor.Stale {
