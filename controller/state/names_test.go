@@ -206,3 +206,28 @@ func TestAdoptedAddressesOfNames(t *testing.T) {
 		t.Errorf("with an answer before: %s", got)
 	}
 }
+
+// A pool asks for addresses of its family, and so does a pool inside another; the
+// outer one waits for the answer too, and has the members.
+func TestNamesOfIPv6AndOfPoolsInside(t *testing.T) {
+	s := connected(t, `
+pools:
+  inner: {id: 1, slots: 64, members: {dyn: "be.example.org:80"}}
+  outer: {id: 2, slots: 64, members: {all: {pool: inner}, near: "[2001:db8::1]:80"}}
+services:
+  web: {address: "2001:db8:1::100", ports: [80/tcp], pool: outer}
+`)
+	v6 := resolve.Name{Host: "be.example.org", V6: true}
+	judge(s, Up, s.Probes()...)
+	if got := shape(s, "outer"); !slices.Equal(s.Names(), []resolve.Name{v6}) || got != "near owns; waiting" {
+		t.Errorf("%v is asked for, outer: %s", s.Names(), got)
+	}
+	s.SetResolved(v6, resolve.Answer{Addrs: []netip.Addr{netip.MustParseAddr("2001:db8::2")}}, start)
+	for _, hop := range s.NextHops() {
+		s.SetNextHop(hop, NextHop{MAC: mac(1), Port: 2}, start)
+	}
+	judge(s, Up, s.Probes()...)
+	if got := shape(s, "outer"); got != "near owns; inner/dyn/2001:db8::2 owns" {
+		t.Errorf("outer: %s", got)
+	}
+}
