@@ -144,7 +144,7 @@ func (r *reconciler) finished(p *plan, result session.BundleResult, now time.Tim
 		r.installed, r.holding = p.diff.Result, p.snapshot
 		r.problem, r.failures, r.retryAt = "", 0, time.Time{}
 	case session.Rejected:
-		r.problem = ""
+		r.problem = fmt.Sprintf("a change could not be made, and the switch keeps what it holds: %v", result.Err)
 		if len(result.Errors) > 0 {
 			r.problem = "the switch refuses a change and keeps what it holds: " + describeRejection(p, result)
 		}

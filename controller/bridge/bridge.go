@@ -40,6 +40,7 @@ type Bridge struct {
 	// exchange is held while a bundle is applied, and while flows are read and
 	// told of: what is told was never true before a bundle that ended earlier.
 	exchange sync.Mutex
+	metered  *session.Session // has the meter that rows name; guarded by exchange
 
 	// seat is held by the session that leads, from its inventory to its end.
 	seat sync.Mutex
@@ -75,6 +76,13 @@ type Wants struct {
 func (w *Wants) Equal(other *Wants) bool {
 	return w.Lead == other.Lead && w.Refresh == other.Refresh && w.MAC == other.MAC && w.Zone == other.Zone &&
 		slices.Equal(w.Hops, other.Hops) && slices.Equal(w.Gateways, other.Gateways)
+}
+
+// routes says whether others use an address of brlb's as a gateway. The one from
+// which it asks for IPv6 neighbours counts: members answer by way of it.
+func (w *Wants) routes(addr netip.Addr) bool {
+	return addr == packet.LinkLocal(w.MAC) ||
+		slices.ContainsFunc(w.Gateways, func(g netip.Prefix) bool { return g.Addr() == addr })
 }
 
 // ErrNotConnected is returned when there is no session, or not the one that a
@@ -210,7 +218,17 @@ func (b *Bridge) Apply(ctx context.Context, number uint64, mods []openflow.Messa
 	defer b.exchange.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout+time.Duration(len(mods))*rowTime)
 	defer cancel()
-	return s.Bundle(ctx, mods)
+	if b.metered != s {
+		if err := setMeter(ctx, s); err != nil {
+			return session.BundleResult{Outcome: session.Rejected, Err: err}
+		}
+		b.metered = s
+	}
+	result := s.Bundle(ctx, mods)
+	if result.Outcome != session.Applied {
+		b.metered = nil // somebody may have deleted it
+	}
+	return result
 }
 
 // Reread reads brlb's own flows and tells the owner (FlowsRead).

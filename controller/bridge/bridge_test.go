@@ -231,6 +231,94 @@ func TestStaleConnectionsAreFlushedInTheirZone(t *testing.T) {
 	}
 }
 
+// What the switch cannot answer comes up, and the answer leaves by the port where
+// the question came in. A brlb that stands by answers nothing.
+func TestAnswers(t *testing.T) {
+	st := newStand(t)
+	next[Connected](t, st)
+	gateway := netip.MustParsePrefix("2001:db8:30::1/64")
+	wants := Wants{MAC: ownMAC, Zone: 5, Refresh: time.Hour, Gateways: []netip.Prefix{gateway}, Hops: []netip.Addr{host(11)}}
+	st.bridge.Want(wants)
+	// Whether the VIP and the gateway are free (RFC 4862).
+	const forVIP = "3333ff000100 02000000000b 86dd 6000 0000 0018 3a ff 00000000000000000000000000000000 ff0200000000000000000001ff000100 87004acf 00000000 20010db8002000000000000000000100"
+	const forGateway = "3333ff000001 02000000000b 86dd 6000 0000 0018 3a ff 00000000000000000000000000000000 ff0200000000000000000001ff000001 87004cbd 00000000 20010db8003000000000000000000001"
+	up := func(table uint8, frame []byte) *openflow.PacketIn {
+		return &openflow.PacketIn{
+			BufferID: openflow.NoBuffer, Table: table, Cookie: pipeline.Cookie(pipeline.KindOwn, 0, 0), Data: frame,
+			Match: openflow.Match{openflow.InPort.Exact(2)},
+		}
+	}
+	reset, err := packet.Reject(segment(t, 6, client, vip), ownMAC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unreachable, err := packet.Reject(segment(t, 17, client6, vip6), ownMAC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases := []struct {
+		in   *openflow.PacketIn
+		want []byte
+	}{
+		{up(pipeline.TableRest, segment(t, 6, client, vip)), reset},
+		{up(pipeline.TableSlots, segment(t, 17, client6, vip6)), unreachable},
+		{up(pipeline.TableOwn, unhex(t, forVIP)), packet.Announce(ownMAC, vip6.Addr(), false)[0]},
+		{up(pipeline.TableOwn, unhex(t, forGateway)), packet.Announce(ownMAC, gateway.Addr(), true)[0]},
+	}
+	for _, c := range cases {
+		st.sw.Async(c.in)
+	}
+	st.sw.Async(up(pipeline.TableClassify, unhex(t, arpReplyFrame)))
+	next[NextHopFound](t, st) // all that came before has been seen
+	for _, out := range st.sw.PacketOuts() {
+		if !bytes.Equal(out.Data, packet.Ask(ownMAC, netip.Addr{}, host(11))) {
+			t.Errorf("a brlb that stands by sends %x", out.Data)
+		}
+	}
+	wants.Lead = true
+	st.bridge.Want(wants)
+	for deadline := time.Now().Add(patience); !st.bridge.Master() && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+	}
+	for _, c := range cases {
+		st.sw.Async(c.in)
+		out := st.sent(t, c.want)
+		if out.InPort != openflow.PortController || len(out.Actions) != 1 || out.Actions[0] != openflow.Action(openflow.Output{Port: 2}) {
+			t.Errorf("%+v", out)
+		}
+	}
+}
+
+// Rows name a meter: the switch has it before it gets the rows, also if somebody
+// has deleted it.
+func TestTheMeterComesBeforeTheRows(t *testing.T) {
+	st := newStand(t)
+	connected := next[Connected](t, st)
+	row := openflow.NewFlowMod(openflow.FlowAdd)
+	row.Table, row.Cookie, row.Instructions = pipeline.TableRest, pipeline.Cookie(pipeline.KindOwn, 0, 0), openflow.Instructions{openflow.Meter(pipeline.Meter().ID)}
+	apply := func() session.BundleResult {
+		return st.bridge.Apply(t.Context(), connected.Session, []openflow.Message{row})
+	}
+	if r := apply(); r.Outcome != session.Applied {
+		t.Fatal(r.Err)
+	}
+	if err := st.sw.Apply(&openflow.MeterMod{Command: openflow.MeterDelete, ID: openflow.MeterAll}); err != nil {
+		t.Fatal(err)
+	}
+	if r := apply(); r.Outcome != session.Rejected {
+		t.Errorf("%v without the meter", r.Outcome)
+	}
+	if r := apply(); r.Outcome != session.Applied {
+		t.Errorf("the second time: %v", r.Err)
+	}
+	// A switch that has kept it when brlb comes back.
+	st.sw.Disconnect()
+	connected = next[Connected](t, st)
+	if r := apply(); r.Outcome != session.Applied {
+		t.Errorf("with the meter of the last session: %v", r.Err)
+	}
+}
+
 func TestForeignChangesAreTold(t *testing.T) {
 	st := newStand(t)
 	connected := next[Connected](t, st)

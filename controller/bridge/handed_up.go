@@ -12,35 +12,67 @@ import (
 )
 
 // packetIn handles a packet that one of brlb's flows sent up: an answer to a
-// question, or a packet of a connection whose tuple conntrack still ties to
-// another one.
+// question; a packet of a connection whose tuple conntrack still ties to another
+// one; or one that brlb answers itself. All brlbs are told, and the one that
+// leads acts.
 func (v *serving) packetIn(ctx context.Context, m *openflow.PacketIn) error {
 	if !pipeline.IsOwn(m.Cookie) {
 		return nil
 	}
-	switch m.Table {
-	case pipeline.TableClassify:
-		n, err := packet.ReadNeighbour(m.Data)
-		if err != nil || !v.neighbours.Wanted(n.Addr) {
-			return nil
-		}
-		v.neighbours.Learned(n.Addr, time.Now())
-		v.bridge.opts.Emit(NextHopFound{Addr: n.Addr, Hop: state.NextHop{MAC: n.MAC, Port: uint32(m.InPort()), Source: source(n.Addr)}})
-	case pipeline.TableVIP:
-		if !v.wants.Lead {
-			return nil // the brlb that leads is told too
-		}
-		messages, err := putBack(m, v.wants.Zone)
-		if err != nil {
-			v.bridge.opts.Logger.Debug("packet not put back", "bridge", v.bridge.opts.Bridge, "err", err)
-			return nil
-		}
-		v.bridge.mu.Lock()
-		v.bridge.resent++
-		v.bridge.mu.Unlock()
-		return v.session.Send(ctx, messages...)
+	if m.Table == pipeline.TableClassify {
+		v.learn(m)
+		return nil
 	}
-	return nil
+	if !v.wants.Lead {
+		return nil
+	}
+	var messages []openflow.Message
+	var err error
+	switch m.Table {
+	case pipeline.TableVIP:
+		if messages, err = putBack(m, v.wants.Zone); err == nil {
+			v.bridge.mu.Lock()
+			v.bridge.resent++
+			v.bridge.mu.Unlock()
+		}
+	case pipeline.TableOwn, pipeline.TableRest, pipeline.TableSlots:
+		messages, err = answer(m, &v.wants)
+	}
+	if err != nil {
+		v.bridge.opts.Logger.Debug("nothing done about a packet", "bridge", v.bridge.opts.Bridge, "table", m.Table, "err", err)
+		return nil
+	}
+	return v.session.Send(ctx, messages...)
+}
+
+// learn takes the answer to a question for a next hop.
+func (v *serving) learn(m *openflow.PacketIn) {
+	n, err := packet.ReadNeighbour(m.Data)
+	if err != nil || !v.neighbours.Wanted(n.Addr) {
+		return
+	}
+	v.neighbours.Learned(n.Addr, time.Now())
+	v.bridge.opts.Emit(NextHopFound{Addr: n.Addr, Hop: state.NextHop{MAC: n.MAC, Port: uint32(m.InPort()), VLAN: n.VLAN, Source: source(n.Addr)}})
+}
+
+// answer answers what the switch cannot: a neighbour solicitation without the
+// asker's MAC, and a packet that nobody serves. The answer leaves by the port
+// where the packet came in.
+func answer(m *openflow.PacketIn, w *Wants) ([]openflow.Message, error) {
+	var frame []byte
+	var err error
+	if m.Table == pipeline.TableOwn {
+		frame, err = packet.Advertise(m.Data, w.MAC, w.routes)
+	} else {
+		frame, err = packet.Reject(m.Data, w.MAC)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return []openflow.Message{&openflow.PacketOut{
+		BufferID: openflow.NoBuffer, InPort: openflow.PortController,
+		Actions: []openflow.Action{openflow.Output{Port: m.InPort()}}, Data: frame,
+	}}, nil
 }
 
 // source says how an address was found.

@@ -41,6 +41,7 @@ func segment(t testing.TB, proto uint8, src, dst netip.AddrPort) []byte {
 	frame := unhex(t, "02005e000102 0200000000aa")
 	transport := make([]byte, 20)
 	binary.BigEndian.PutUint16(transport, src.Port())
+	transport[12] = 5 << 4 // TCP: where the data begins
 	if src.Addr().Is4() {
 		frame = append(frame, 8, 0, 0x45, 0, 0, 40, 0, 0, 0, 0, 64, proto, 0, 0)
 	} else {

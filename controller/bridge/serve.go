@@ -287,9 +287,6 @@ func (v *serving) lead(ctx context.Context) error {
 	if _, err := v.session.TakeRole(ctx, openflow.RoleMaster); err != nil {
 		return fmt.Errorf("become master: %w", err)
 	}
-	if err := setMeter(ctx, v.session); err != nil {
-		return err
-	}
 	v.bridge.master.Store(true)
 	return nil
 }

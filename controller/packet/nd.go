@@ -61,10 +61,11 @@ func announceND(mac openflow.MAC, addr netip.Addr, router bool) []byte {
 	return ndMessage(frame, addr, allNodes, icmp6Advertise, ndOverride|routerFlag(router), addr, ndTargetLink, mac)
 }
 
-// Advertise answers a neighbour solicitation: mac has the target. Whoever asks
-// from :: wants to know whether the address is free, and all are told that it is
-// not (RFC 4862 section 5.4.3).
-func Advertise(frame []byte, mac openflow.MAC, router bool) ([]byte, error) {
+// Advertise answers a neighbour solicitation: mac has the target. router says
+// whether others use an address as a gateway. Whoever asks from :: wants to know
+// whether the address is free, and all are told that it is not (RFC 4862 section
+// 5.4.3).
+func Advertise(frame []byte, mac openflow.MAC, router func(netip.Addr) bool) ([]byte, error) {
 	l, err := parseLink(frame)
 	if err != nil {
 		return nil, err
@@ -73,7 +74,7 @@ func Advertise(frame []byte, mac openflow.MAC, router bool) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	flags := ndOverride | routerFlag(router)
+	flags := ndOverride | routerFlag(router(m.target))
 	asker, askerMAC := m.src, l.src
 	if m.link != (openflow.MAC{}) {
 		askerMAC = m.link

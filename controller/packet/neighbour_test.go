@@ -164,12 +164,12 @@ func TestAdvertise(t *testing.T) {
 		{"ARP", unhex(t, arpReplyFrame), false, ""},
 	}
 	for _, c := range cases {
-		got, err := Advertise(c.frame, ownMAC, c.router)
+		got, err := Advertise(c.frame, ownMAC, func(a netip.Addr) bool { return c.router && a == target })
 		if want := unhex(t, c.want); !bytes.Equal(got, want) || (err == nil) != (len(want) > 0) {
 			t.Errorf("%s: %v\n got %x\nwant %x", c.name, err, got, want)
 		}
 	}
-	if got, err := Advertise(tagged(detection, 100, 7), ownMAC, false); err != nil || !bytes.Equal(got[12:20], []byte{0x81, 0, 0, 100, 0x81, 0, 0, 7}) {
+	if got, err := Advertise(tagged(detection, 100, 7), ownMAC, func(netip.Addr) bool { return false }); err != nil || !bytes.Equal(got[12:20], []byte{0x81, 0, 0, 100, 0x81, 0, 0, 7}) {
 		t.Errorf("the tags are not kept: %x, %v", got, err)
 	}
 }

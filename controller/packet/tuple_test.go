@@ -180,7 +180,7 @@ func answers(frame []byte) [][]byte {
 	var list [][]byte
 	for _, answer := range []func() ([]byte, error){
 		func() ([]byte, error) { return Reject(frame, ownMAC) },
-		func() ([]byte, error) { return Advertise(frame, ownMAC, true) },
+		func() ([]byte, error) { return Advertise(frame, ownMAC, func(netip.Addr) bool { return true }) },
 		func() ([]byte, error) { return Expired(frame, ownMAC, addr("10.20.0.1")) },
 		func() ([]byte, error) { return Expired(frame, ownMAC, addr("2001:db8::1")) },
 	} {

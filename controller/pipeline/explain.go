@@ -58,8 +58,11 @@ func Explain(s *state.Snapshot, f *openflow.FlowMod) string {
 	}
 	switch kind {
 	case KindOwn:
-		if f.Table == TableRest {
+		switch f.Table {
+		case TableRest:
 			return "no service has that port: the client is told"
+		case TableAdvertise:
+			return "a gateway's neighbour advertisement says that it is a router"
 		}
 		return "ARP, ND and ping for an address of brlb's own"
 	case KindService:
@@ -118,7 +121,14 @@ func baseRow(f *openflow.FlowMod) string {
 		}
 		return "an answer to brlb's own question, ARP or ND"
 	case TableOwn:
+		if f.Priority == prioSpecial {
+			return "a neighbour solicitation without the asker's MAC: the controller answers"
+		}
 		return "answers in the switch"
+	case TableAdvertise:
+		if f.Priority == prioRow {
+			return "answers a neighbour solicitation in the switch"
+		}
 	case TableVIP:
 		switch f.Priority {
 		case prioStale:

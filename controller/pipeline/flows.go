@@ -106,7 +106,7 @@ func (fr frame) baseFlows(drop bool) []*openflow.FlowMod {
 		other = append(other, apply(output(openflow.PortNormal)))
 	}
 	row(TableClassify, prioMiss, nil, other...)
-	// Answers to brlb's own ARP requests.
+	// Answers to brlb's own questions.
 	row(TableClassify, prioAnswer, openflow.Match{openflow.EthDst.MAC(fr.mac), isARP, openflow.ARPOp.Exact(arpReply)}, apply(toController()))
 	// Nobody else has this MAC: NORMAL would flood what is sent to it, and
 	// answers of connections that brlb has forgotten would leave un-NATed.
@@ -124,7 +124,7 @@ func (fr frame) baseFlows(drop bool) []*openflow.FlowMod {
 	for _, f := range families() {
 		flows = append(flows, fr.familyFlows(f)...)
 	}
-	return flows
+	return append(flows, fr.ndFlows()...)
 }
 
 // familyFlows are the base rows of one address family.
@@ -220,7 +220,7 @@ func ownFlows(addr netip.Addr) []*openflow.FlowMod {
 		flow(cookie, TableClassify, prioOwn, append(f.isEcho(), f.dst.Addr(addr)), openflow.GotoTable(TableOwn)),
 	}
 	if addr.Is6() {
-		return flows
+		return append(flows, solicitFlow(addr))
 	}
 	return append(flows,
 		flow(cookie, TableClassify, prioOwn, openflow.Match{isARP, openflow.ARPOp.Exact(arpRequest), openflow.ARPTPA.Addr(addr)}, openflow.GotoTable(TableOwn)))

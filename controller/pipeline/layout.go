@@ -9,21 +9,22 @@ import (
 // Tables of the bridge that brlb uses. Table 0 is shared with others; the
 // remaining ones are brlb's own.
 const (
-	TableClassify = 0  // VIP tuples, replies of members, ARP, ND and ping for own addresses
-	TableOwn      = 1  // answers ARP, ND and ping
-	TableVIP      = 2  // after ct(nat) on the way to a VIP
-	TableReply    = 3  // after ct(nat) on the way back
-	TableRest     = 4  // to a VIP, but to no service: ICMP errors, fragments, what is refused
-	TableForUs    = 5  // to brlb's MAC, but of no service: ICMP errors, fragments
-	TableHash     = 10 // reg0=pool -> multipath -> reg1=slot
-	TableSlots    = 11 // reg0=pool, reg1=slot -> reg2=member
-	TableMember   = 12 // reg2=member -> ct(commit,nat)
-	TableToMember = 13 // MACs, ttl, output towards the member
-	TableToClient = 14 // MACs and port remembered at commit
+	TableClassify  = 0  // VIP tuples, replies of members, ARP, ND and ping for own addresses
+	TableOwn       = 1  // answers ARP, ND and ping
+	TableVIP       = 2  // after ct(nat) on the way to a VIP
+	TableReply     = 3  // after ct(nat) on the way back
+	TableRest      = 4  // to a VIP, but to no service: ICMP errors, fragments, what is refused
+	TableForUs     = 5  // to brlb's MAC, but of no service: ICMP errors, fragments
+	TableAdvertise = 6  // a solicitation that has become an advertisement (ND)
+	TableHash      = 10 // reg0=pool -> multipath -> reg1=slot
+	TableSlots     = 11 // reg0=pool, reg1=slot -> reg2=member
+	TableMember    = 12 // reg2=member -> ct(commit,nat)
+	TableToMember  = 13 // MACs, ttl, output towards the member
+	TableToClient  = 14 // MACs and port remembered at commit
 )
 
 // ownTables lists the tables in which no flow of anybody else belongs.
-var ownTables = [...]uint8{TableOwn, TableVIP, TableReply, TableRest, TableForUs, TableHash, TableSlots, TableMember, TableToMember, TableToClient}
+var ownTables = [...]uint8{TableOwn, TableVIP, TableReply, TableRest, TableForUs, TableAdvertise, TableHash, TableSlots, TableMember, TableToMember, TableToClient}
 
 // IsOwnTable says whether a table is brlb's alone.
 func IsOwnTable(table uint8) bool {

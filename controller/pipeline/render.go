@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"brlb/controller/config"
+	"brlb/controller/packet"
 	"brlb/controller/state"
 	"brlb/openflow"
 )
@@ -295,6 +296,13 @@ func (in *sharedInput) render() (Set, error) {
 	flows := map[GroupID][]*openflow.FlowMod{base: in.baseFlows(in.drop)}
 	for _, g := range in.gateways {
 		flows[own] = append(flows[own], ownFlows(g.Addr())...)
+		if g.Addr().Is6() {
+			flows[own] = append(flows[own], routerFlow(in.mac, g.Addr()))
+		}
+	}
+	if in.asksIPv6() {
+		self := packet.LinkLocal(in.mac)
+		flows[own] = append(append(flows[own], ownFlows(self)...), routerFlow(in.mac, self))
 	}
 	// A VIP is answered for while at least one of its services is.
 	answered, refuses := map[netip.Addr]bool{}, map[netip.Addr]bool{}
@@ -325,6 +333,12 @@ func (in *sharedInput) render() (Set, error) {
 		flows[reply] = append(flows[reply], in.replyFlows(from)...)
 	}
 	return newGroups(flows)
+}
+
+// asksIPv6 says whether brlb asks for IPv6 neighbours: those may then look
+// whether it is still there.
+func (in *sharedInput) asksIPv6() bool {
+	return slices.ContainsFunc(in.sources, func(s source) bool { return s.addr.Is6() })
 }
 
 func newGroups(flows map[GroupID][]*openflow.FlowMod) (Set, error) {
