@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"net/netip"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -43,10 +42,10 @@ type loop struct {
 	wanted         bridge.Wants
 	asked          resolve.Wants
 	sw             switchInfo
-	changedAt      time.Time    // of the first change that the switch has not confirmed
-	confirmedAt    time.Time    // of the newest snapshot that it has confirmed
-	served         []netip.Addr // announced, with MAC announced
-	announced      openflow.MAC
+	changedAt      time.Time // of the first change that the switch has not confirmed
+	confirmedAt    time.Time // of the newest snapshot that it has confirmed
+	announcer      announcer
+	announcedFor   [2]*state.Snapshot // held by the switch, and wanted
 
 	opts    Options
 	inv     *inventory.Inventory
@@ -196,6 +195,7 @@ func (l *loop) take(ctx context.Context, event any, ran []chan struct{}) []chan 
 			l.sw.lastError = e.Err.Error()
 		}
 		l.reconcile.lost()
+		l.forgetAnnouncements()
 		l.path.interrupted()
 		l.note(state.Event{Time: now, Text: "the switch is disconnected: " + l.sw.lastError})
 	case bridge.PortsChanged:
@@ -296,6 +296,7 @@ func (l *loop) takeInventory(ctx context.Context, u inventory.Update) {
 		}
 	}
 	if l.writer && !wasWriter {
+		l.forgetAnnouncements()
 		l.takeOver(ctx)
 	}
 	l.state.SetMAC(derivedMAC(u.BridgeUUID))
@@ -341,6 +342,7 @@ func (l *loop) turn(ctx context.Context, now time.Time) {
 	l.wantNames()
 	l.setProbes()
 	l.converge(ctx, now)
+	l.announce(ctx, now)
 	l.storeNumbers(ctx)
 	l.storeAnchors(ctx)
 	l.setPhase(now)
@@ -467,7 +469,6 @@ func (l *loop) confirm(ctx context.Context, now time.Time) {
 		l.changedAt = time.Time{}
 	}
 	l.stats.moved(before, after)
-	l.announce(ctx, after)
 }
 
 // storeNumbers keeps member numbers in OVSDB when they have changed.

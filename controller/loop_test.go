@@ -12,7 +12,7 @@ import (
 
 // A VIP is announced when the switch answers for it, and that is not before all
 // members have a first verdict.
-func TestServedVIPs(t *testing.T) {
+func TestAnsweredVIPs(t *testing.T) {
 	cfg, err := config.Parse("test.yaml", []byte(`
 mac: 02:00:5e:00:01:02
 pools:
@@ -34,12 +34,12 @@ services:
 		s.SetNextHop(addr, state.NextHop{MAC: openflow.MAC{2}, Port: 1}, now)
 	}
 	for i, id := range s.Probes() {
-		if got := servedVIPs(s.Snapshot()); len(got) != 0 {
+		if got := answered(s.Snapshot()); len(got) != 0 {
 			t.Errorf("after %d of 2 verdicts: %v", i, got)
 		}
 		s.SetVerdict(id, state.Verdict{Health: state.Up}, now)
 	}
-	if got := servedVIPs(s.Snapshot()); len(got) != 1 || got[0] != netip.MustParseAddr("10.20.0.100") {
+	if got := answered(s.Snapshot()); len(got) != 1 || got[0] != netip.MustParseAddr("10.20.0.100") {
 		t.Errorf("after all verdicts: %v", got)
 	}
 }

@@ -271,14 +271,17 @@ func (b *Bridge) Flows(ctx context.Context, all bool) ([]openflow.FlowStats, err
 }
 
 // Announce tells the networks of the bridge that brlb has these addresses, by
-// gratuitous ARP.
+// gratuitous ARP and unsolicited neighbour advertisements.
 func (b *Bridge) Announce(ctx context.Context, mac openflow.MAC, addrs []netip.Addr) error {
 	s := b.session(0)
 	if s == nil {
 		return ErrNotConnected
 	}
+	b.mu.Lock()
+	wants := b.wants
+	b.mu.Unlock()
 	for _, addr := range addrs {
-		for _, frame := range packet.Announce(mac, addr, false) {
+		for _, frame := range packet.Announce(mac, addr, wants.routes(addr)) {
 			if err := s.Send(ctx, packetOut(frame)); err != nil {
 				return err
 			}
