@@ -143,9 +143,16 @@ func shrinks(old, new *config.Config) error {
 
 func memberKeys(cfg *config.Config) map[string]bool {
 	keys := map[string]bool{}
-	for i := range cfg.Pools {
-		for _, m := range cfg.Pools[i].Members {
-			keys[cfg.Pools[i].Name+"/"+m.Key()] = true
+	inside := map[string][]string{}
+	for _, p := range cfg.InnerFirst() {
+		for _, m := range p.Members {
+			inside[p.Name] = append(inside[p.Name], m.Key())
+		}
+		for _, n := range p.Nested {
+			inside[p.Name] = append(inside[p.Name], inside[n.Pool]...)
+		}
+		for _, key := range inside[p.Name] {
+			keys[p.Name+"/"+key] = true
 		}
 	}
 	return keys

@@ -91,6 +91,14 @@ func TestForeseeConfig(t *testing.T) {
 		{"other ports", replace("10.20.0.100, ports: [80/tcp]", "10.20.0.100, ports: [80/tcp, 443/tcp]"), []string{
 			"service web: ports [80/tcp 443/tcp] instead of [80/tcp]",
 		}, 0, ""},
+		{"members move into a pool inside", replace("      be1: 10.30.0.11:80\n      be2: 10.30.0.12:80\n      be3: 10.30.0.13:80\n", "      eu: {pool: eu, weight: 3}\n",
+			"services:\n", "  eu: {id: 3, check: web, members: {be1: 10.30.0.11:80, be2: 10.30.0.12:80, be3: 10.30.0.13:80}}\nservices:\n"), []string{
+			"pool eu added: id 3, 3 members",
+			"pool web: pool eu is inside it",
+			"pool web: member be1, 10.30.0.11:80, removed",
+			"pool web: member be2, 10.30.0.12:80, removed",
+			"pool web: member be3, 10.30.0.13:80, removed",
+		}, 0, ""},
 		{"most members less", replace("      be1: 10.30.0.11:80\n      be2: 10.30.0.12:80\n      be3: 10.30.0.13:80\n", ""), nil, 768,
 			"it removes 3 of 5 members, more than half: if that is meant, brlb --socket /run/brlb/br-lb.sock reload --allow-shrink does it"},
 		{"no services", reloadable[:strings.Index(reloadable, "services:")], nil, 0, "it removes 2 of 2 services, more than half"},
