@@ -35,6 +35,7 @@ type loop struct {
 	adopted        bool // what the switch held at the start has been taken over
 	loaded         bool // stored member numbers have been loaded
 	storing        bool
+	storingClocks  bool
 	storingAnchors bool
 	targets        map[state.ProbeID]health.Target
 	probing        probing // what targets were made from
@@ -291,6 +292,9 @@ func (l *loop) takeInventory(ctx context.Context, u inventory.Update) {
 		}
 		l.loaded = true
 		l.state.LoadAnchors(u.Anchors)
+		if err := l.state.LoadClocks(u.Clocks); err != nil {
+			l.opts.Logger.Warn("slow start, hold-down and return_after begin anew", "bridge", l.state.Config().Bridge, "err", err)
+		}
 		if err := l.state.LoadNumbers(u.Numbers); err != nil {
 			l.opts.Logger.Warn("stored member numbers", "bridge", l.state.Config().Bridge, "err", err)
 		}
@@ -344,6 +348,7 @@ func (l *loop) turn(ctx context.Context, now time.Time) {
 	l.converge(ctx, now)
 	l.announce(ctx, now)
 	l.storeNumbers(ctx)
+	l.storeClocks(ctx)
 	l.storeAnchors(ctx)
 	l.setPhase(now)
 	l.publish()
@@ -489,7 +494,24 @@ func (l *loop) storeNumbers(ctx context.Context) {
 	}()
 }
 
-// storeRetry is how long to wait after numbers or anchors could not be stored.
+// storeClocks keeps the times from which rules count in OVSDB when they have
+// changed.
+func (l *loop) storeClocks(ctx context.Context) {
+	clocks := l.state.Clocks()
+	if !l.loaded || l.storingClocks || !l.writer || !l.inventory.Connected || !l.inventory.Bridge || clocks == l.inventory.Clocks {
+		return
+	}
+	l.storingClocks = true
+	go func() {
+		if err := l.inv.StoreClocks(ctx, clocks); err != nil {
+			l.opts.Logger.Warn("times of slow start, hold-down and return_after are not stored", "err", err)
+			sleep(ctx, storeRetry)
+		}
+		l.do(ctx, func() { l.storingClocks = false })
+	}()
+}
+
+// storeRetry is how long to wait after something could not be stored.
 const storeRetry = time.Second
 
 func sleep(ctx context.Context, d time.Duration) {

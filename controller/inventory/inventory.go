@@ -27,6 +27,7 @@ type Update struct {
 	Declared   []state.Declared
 	Overrides  map[state.MemberID]state.Override
 	Numbers    string                     // stored member numbers
+	Clocks     string                     // stored times of rules
 	Anchors    map[string][]maglev.Member // stored anchors, by pool
 	Problems   []string                   // rows that say something else than they should
 }
@@ -178,6 +179,7 @@ func (i *Inventory) read(replica *ovsdb.Replica) Update {
 	update.Bridge = true
 	update.BridgeUUID = bridge.UUID.String()
 	update.Numbers = bridge.ExternalIDs[keyNumbers]
+	update.Clocks = bridge.ExternalIDs[keyClocks]
 	update.Declared, update.Problems = declared(view.BridgeInterfaces(bridge))
 	var problems []string
 	update.Overrides, problems = overrides(bridge.ExternalIDs)
@@ -301,6 +303,15 @@ func tells(found, changed, want map[state.MemberID]state.Override) bool {
 // StoreNumbers keeps the member numbers in the bridge's external_ids.
 func (i *Inventory) StoreNumbers(ctx context.Context, numbers string) error {
 	return i.store(ctx, map[string]string{keyNumbers: numbers}, nil)
+}
+
+// StoreClocks keeps the times from which rules count in the bridge's
+// external_ids; "" removes what was kept.
+func (i *Inventory) StoreClocks(ctx context.Context, clocks string) error {
+	if clocks == "" {
+		return i.store(ctx, nil, []string{keyClocks})
+	}
+	return i.store(ctx, map[string]string{keyClocks: clocks}, nil)
 }
 
 // StoreAnchors keeps anchors, by pool, in the bridge's external_ids, and removes

@@ -30,6 +30,7 @@ const (
 // Keys of external_ids that brlb writes on the Bridge row.
 const (
 	keyNumbers   = "brlb-member-numbers"
+	keyClocks    = "brlb-clocks"
 	adminPrefix  = "brlb-admin/"  // then POOL/ADDRESS:PORT
 	anchorPrefix = "brlb-anchor/" // then POOL
 )

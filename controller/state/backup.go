@@ -63,7 +63,7 @@ func (s *State) noteWorking() {
 		switch works := p.picture.works(); {
 		case works && !known:
 			s.backups.works[name] = s.now
-		case !works:
+		case !works && p.picture.Settled:
 			delete(s.backups.works, name)
 		}
 	}

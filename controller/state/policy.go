@@ -55,7 +55,7 @@ func (s *State) applyPolicies(c *config.Pool, kept *pool, p *Pool) {
 			p.Active++
 		}
 		if c.SlowStart > 0 && m.Origin == (MemberID{}) {
-			k.slowStart(c.SlowStart, &kept.picture, m, s.now)
+			k.slowStart(c.SlowStart, &kept.picture, m, p.Settled, s.now)
 		}
 	}
 }
@@ -137,11 +137,14 @@ func (p *Pool) serveDespite(chosen func(*Member) bool) bool {
 const slowSteps = 5
 
 // slowStart gives a member that has just become active its weight in steps of
-// a fifth. At the start of a pool, where all come at once, nobody waits.
-func (k *policies) slowStart(whole time.Duration, before *Pool, m *Member, now time.Time) {
+// a fifth. At the start of a pool, where all come at once, nobody waits but who
+// was on the way already.
+func (k *policies) slowStart(whole time.Duration, before *Pool, m *Member, settled bool, now time.Time) {
 	key := m.ID.Key
 	if !m.Active || m.Despite != "" {
-		delete(k.ramps, key)
+		if settled {
+			delete(k.ramps, key)
+		}
 		return
 	}
 	if was := before.Member(key); before.Serves() && (was == nil || !was.Active) {
