@@ -3,6 +3,7 @@ package state
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -29,16 +30,17 @@ func (s *State) Clocks() string {
 	c := clocks{Ramps: map[string]int64{}, Falls: map[string][]int64{}, Works: map[string]int64{}}
 	within := map[string]time.Duration{} // how long falls count, by check
 	for _, p := range s.byID {
-		for key, began := range s.pools[p.Name].ramps {
-			if len(c.Ramps) < maxClocks && s.find(MemberID{Pool: p.Name, Key: key}) != nil {
-				c.Ramps[p.Name+"/"+key] = began.UnixMilli()
+		ramps := s.pools[p.Name].ramps
+		for _, key := range slices.Sorted(maps.Keys(ramps)) {
+			if p.SlowStart > 0 && len(c.Ramps) < maxClocks && s.find(MemberID{Pool: p.Name, Key: key}) != nil {
+				c.Ramps[p.Name+"/"+key] = ramps[key].UnixMilli()
 			}
 		}
 		if p.HoldDown.After > 0 {
 			within[p.Check] = max(within[p.Check], p.HoldDown.Within)
 		}
 	}
-	if len(within) > 0 {
+	if len(within) > 0 && len(s.falls) > 0 {
 		for _, id := range s.probes {
 			for _, at := range s.falls[id] {
 				if key := fallsKey(id); s.now.Before(at.Add(within[id.Check])) && len(c.Falls) < maxClocks {

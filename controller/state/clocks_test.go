@@ -58,6 +58,11 @@ func TestSlowStartGoesOn(t *testing.T) {
 	if counts(s) != "11 27 26" && counts(s) != "11 26 27" {
 		t.Fatalf("slots %s", counts(s))
 	}
+	without := s.Clone()
+	without.SetConfig(parse(t, onePool), after(70*time.Second))
+	if got := without.Clocks(); got != "" {
+		t.Errorf("clocks without the rule: %s", got)
+	}
 	if got := s.Clocks(); got != `{"slow_start":{"web/10.30.0.11:80":1714564860000}}` {
 		t.Errorf("clocks %s", got)
 	}
