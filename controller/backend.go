@@ -83,6 +83,7 @@ func (l *loop) poolDocument(v *view, p *state.Pool) api.Pool {
 	doc := api.Pool{
 		Name: p.Name, ID: p.ID, Mode: p.Mode, Layout: p.Layout, Version: p.Version, Slots: p.Slots, Digest: p.Digest,
 		Anchor: l.anchorDocument(p), Active: p.Active, Waiting: !p.Settled, Problem: p.Problem, Emergency: string(p.Emergency), Alarm: p.Alarm,
+		Around: v.snapshot.Around(p.Name),
 	}
 	for i := range p.Members {
 		doc.Members = append(doc.Members, l.memberDocument(v, p, &p.Members[i]))

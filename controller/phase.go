@@ -3,6 +3,7 @@ package controller
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"brlb/controller/config"
@@ -124,7 +125,11 @@ func (l *loop) degraded() []string {
 		case p.Alarm != "":
 			say("pool %s: %s", p.Name, p.Alarm)
 		case p.Settled && p.Table == nil:
-			say("pool %s: no member owns a slot; its traffic is dropped", p.Name)
+			if around := l.snapshot.Around(p.Name); len(around) > 0 {
+				say("pool %s: no member owns a slot; it has no share of pool %s", p.Name, strings.Join(around, ", "))
+			} else {
+				say("pool %s: no member owns a slot; its traffic is dropped", p.Name)
+			}
 		}
 	}
 	for i := range l.snapshot.Services {

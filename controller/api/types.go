@@ -71,8 +71,9 @@ type Pool struct {
 	// sentence about it.
 	Emergency string   `json:"emergency,omitempty"`
 	Alarm     string   `json:"alarm,omitempty"`
-	Members   []Member `json:"members"`         // sorted by name
-	Names     []Name   `json:"names,omitempty"` // sorted by name
+	Around    []string `json:"around,omitempty"` // pools that it is inside, if no service uses it
+	Members   []Member `json:"members"`          // sorted by name
+	Names     []Name   `json:"names,omitempty"`  // sorted by name
 }
 
 // Name is a member of which the configuration says the name. Its addresses are

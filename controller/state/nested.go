@@ -103,6 +103,21 @@ func (s *Snapshot) sameAtOrigin(m *Member) bool {
 	return origin != nil && origin.Reason == m.Reason
 }
 
+// Around lists the pools that contain a pool directly, if those alone use it: no
+// service does.
+func (s *Snapshot) Around(pool string) []string {
+	if slices.ContainsFunc(s.Services, func(x Service) bool { return x.Pool == pool || x.Primary == pool }) {
+		return nil
+	}
+	var around []string
+	for i := range s.Pools {
+		if slices.ContainsFunc(s.Pools[i].Nested, func(n config.Nested) bool { return n.Pool == pool }) {
+			around = append(around, s.Pools[i].Name)
+		}
+	}
+	return around
+}
+
 // divide gives the members of a pool that contains others their parts of it: in
 // the anchor, and in the table.
 func (s *State) divide(c *config.Pool, p *Pool) {

@@ -147,6 +147,20 @@ func TestNestedMember(t *testing.T) {
 	}
 }
 
+// TestNestedEmpty: what is told when a pool that is only inside others is empty.
+func TestNestedEmpty(t *testing.T) {
+	s := serving(t, nestedWith("layout: v2"))
+	before := s.Snapshot()
+	judge(s, Down, byTCP(be(1)), byTCP(be(2)))
+	events := Events(before, s.Snapshot(), start)
+	if last := events[len(events)-1]; last.Pool != "eu" || last.Text != "no member is active: it has no share of pool all" {
+		t.Errorf("events %+v", events)
+	}
+	if got := before.Around("all"); got != nil {
+		t.Errorf("around pool all, which a service uses: %v", got)
+	}
+}
+
 // TestNestedDrainEnds: a drain with a deadline ends in every pool.
 func TestNestedDrainEnds(t *testing.T) {
 	s := serving(t, nestedWith("layout: v2"))

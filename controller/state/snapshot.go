@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"brlb/controller/config"
@@ -358,7 +359,11 @@ func Events(old, current *Snapshot, now time.Time) []Event {
 			events = append(events, Event{Time: now, Pool: p.Name, Text: text})
 		}
 		if before.Active > 0 && p.Active == 0 && p.Alarm == "" {
-			events = append(events, Event{Time: now, Pool: p.Name, Text: "no member is active: traffic is dropped"})
+			text := "no member is active: traffic is dropped"
+			if around := current.Around(p.Name); len(around) > 0 {
+				text = "no member is active: it has no share of pool " + strings.Join(around, ", ")
+			}
+			events = append(events, Event{Time: now, Pool: p.Name, Text: text})
 		}
 	}
 	if old == nil {

@@ -169,6 +169,8 @@ func world(ts *testscript.TestScript, _ bool, args []string) {
 			s.Services[0], s.Services[1] = s.Services[1], s.Services[0]
 			s.InSync = false
 		})
+	case "inside":
+		backend.Adjust(func(s *api.Status) { s.Services, s.Pools[0].Around = nil, []string{"all"} })
 	default:
 		ts.Fatalf("world: unknown change %s", args[0])
 	}

@@ -101,7 +101,11 @@ func drawPool(s *screen, status *api.Status, pool *api.Pool, now time.Time, wide
 			s.line(append([]cell{coloured(bold, "SERVICE "+service.Name), text("  " + endpoints(&service))}, rest...)...)
 		}
 	}
-	if services == 0 {
+	switch {
+	case services > 0:
+	case len(pool.Around) > 0:
+		s.line(append([]cell{coloured(bold, "IN POOL "+strings.Join(pool.Around, ", "))}, rest...)...)
+	default:
 		s.line(append([]cell{coloured(bold, "NO SERVICE")}, rest...)...)
 	}
 	s.table(membersTable(pool, now, wide))
@@ -244,7 +248,11 @@ func drawNotes(s *screen, pool *api.Pool) {
 		s.line(coloured(red, "  "+pool.Problem))
 	}
 	if pool.Active == 0 && !pool.Waiting && pool.Alarm == "" {
-		s.line(coloured(red, "  no member is active: its packets are dropped"))
+		then := "its packets are dropped"
+		if len(pool.Around) > 0 {
+			then = "it has no share of pool " + strings.Join(pool.Around, ", ")
+		}
+		s.line(coloured(red, "  no member is active: "+then))
 	}
 }
 
