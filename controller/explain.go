@@ -277,14 +277,38 @@ func (s *story) nextHop() {
 		}
 		if port.Live {
 			s.say("port", true, "%s (%d) lives", port.Name, port.Number)
-			return
+		} else {
+			s.say("port", false, "%s (%d) is down", port.Name, port.Number)
+			s.wouldHelp("port %s coming up: carrier, and BFD, CFM or LACP where they are configured", port.Name)
 		}
-		s.say("port", false, "%s (%d) is down", port.Name, port.Number)
-		s.wouldHelp("port %s coming up: carrier, and BFD, CFM or LACP where they are configured", port.Name)
+		s.bfd(port.Name)
 		return
 	}
 	s.say("port", false, "%d is not on the bridge", m.Next.Port)
 	s.wouldHelp("port %d coming back to the bridge, or %s being found behind another", m.Next.Port, addr)
+}
+
+// bfd tells of BFD at the port that leads to the member, if there is or should
+// be any.
+func (s *story) bfd(port string) {
+	session, on := s.view.inventory.BFD[s.member.Next.Port]
+	pool, _ := s.view.config.Pool(s.pool.Name)
+	by := "not by brlb"
+	if session.Own {
+		by = "by brlb"
+	}
+	switch {
+	case !on && pool.BFD.Mult > 0:
+		s.say("bfd", false, "wanted on %s, and not turned on yet", port)
+	case !on:
+	case session.State == "":
+		s.say("bfd", true, "turned on %s on %s; Open vSwitch does not tell its state", by, port)
+	case session.Forwarding:
+		s.say("bfd", true, "turned on %s on %s: %s, the other end says %s", by, port, session.State, session.Remote)
+	default:
+		s.say("bfd", false, "turned on %s on %s: %s (%s), the other end says %s", by, port, session.State, session.Diagnostic, session.Remote)
+		s.wouldHelp("an answer to BFD from what is behind port %s", port)
+	}
 }
 
 func (s *story) weight() {

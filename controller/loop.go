@@ -42,6 +42,8 @@ type loop struct {
 	probeProblem   string  // why they cannot be changed
 	wanted         bridge.Wants
 	asked          resolve.Wants
+	bfdFrom        *state.Snapshot // and bfdConfig: from which BFD was asked for
+	bfdConfig      *config.Config
 	sw             switchInfo
 	changedAt      time.Time // of the first change that the switch has not confirmed
 	confirmedAt    time.Time // of the newest snapshot that it has confirmed
@@ -344,6 +346,7 @@ func (l *loop) turn(ctx context.Context, now time.Time) {
 	}
 	l.want()
 	l.wantNames()
+	l.wantBFD()
 	l.setProbes()
 	l.converge(ctx, now)
 	l.announce(ctx, now)

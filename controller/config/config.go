@@ -177,6 +177,9 @@ type Pool struct {
 	// whole weight; 0 gives it at once.
 	SlowStart time.Duration
 	HoldDown  HoldDown
+	// BFD is turned on at the ports that lead to the members; the zero value
+	// turns on none.
+	BFD BFD
 	// FromOVSDB permits further members, declared on OVSDB Interface rows.
 	FromOVSDB bool
 	// Nested are further pools whose members are this pool's too; sorted by name.
@@ -219,6 +222,16 @@ const (
 type HoldDown struct {
 	After  int // 0, or 1..MaxFalls
 	Within time.Duration
+}
+
+// BFD says how the ends of a link watch each other (RFC 5880).
+type BFD struct {
+	// MinTx and MinRx, 10ms to 10s, are the shortest gaps at which the switch
+	// sends, and wants to be sent, control packets.
+	MinTx, MinRx time.Duration
+	// Mult, 1 to 255, is how many missed packets make the port down. 0 if BFD is
+	// not asked for.
+	Mult uint8
 }
 
 // MaxFalls is the greatest HoldDown.After.

@@ -23,6 +23,10 @@ const (
 	// defines a check of that name, it is a tcp check with every default.
 	DefaultCheckName = "tcp"
 
+	// Gap between packets of BFD, and how many may be missed.
+	DefaultBFDGap  = 300 * time.Millisecond
+	DefaultBFDMult = 3
+
 	DefaultInterval = time.Second
 	DefaultTimeout  = 500 * time.Millisecond
 	DefaultRise     = 2

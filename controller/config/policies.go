@@ -15,6 +15,8 @@ import (
 const (
 	maxSlowStart = time.Hour
 	maxHoldDown  = 24 * time.Hour
+
+	minBFDGap, maxBFDGap = 10 * time.Millisecond, 10 * time.Second
 )
 
 func (d *document) policies(f fields, p *Pool) {
@@ -43,6 +45,36 @@ func (d *document) policies(f fields, p *Pool) {
 	}
 	integer(d, g["after"], &p.HoldDown.After, 1, MaxFalls)
 	d.duration(g["within"], &p.HoldDown.Within, time.Second, maxHoldDown)
+}
+
+// bfd reads true, false, or a mapping, into dst.
+func (d *document) bfd(e entry, dst *BFD) {
+	usual := BFD{MinTx: DefaultBFDGap, MinRx: DefaultBFDGap, Mult: DefaultBFDMult}
+	if _, short := scalarText(e.node); short {
+		on := false
+		if d.boolean(e, &on); on {
+			*dst = usual
+		}
+		return
+	}
+	if e.isEmpty() {
+		return
+	}
+	f := d.mapping(e, "min_tx", "min_rx", "mult")
+	if f == nil {
+		return
+	}
+	*dst = usual
+	for _, gap := range []struct {
+		key string
+		dst *time.Duration
+	}{{"min_tx", &dst.MinTx}, {"min_rx", &dst.MinRx}} {
+		d.duration(f[gap.key], gap.dst, minBFDGap, maxBFDGap)
+		if *gap.dst%time.Millisecond != 0 {
+			d.fail(f[gap.key].path, "%v is no whole number of milliseconds", *gap.dst)
+		}
+	}
+	integer(d, f["mult"], &dst.Mult, 1, 255)
 }
 
 // percentage reads 0% to 100% into dst.

@@ -54,6 +54,9 @@ func write(c *Config) []string {
 	for _, p := range c.Pools {
 		pools += fmt.Sprintf("\n  %s:\n    id: %d\n    slots: %d\n    check: %s\n    from_ovsdb: %t\n    layout: %s", p.Name, p.ID, p.Slots, p.Check, p.FromOVSDB, p.Layout)
 		pools += fmt.Sprintf("\n    on_all_down: %s\n    panic_below: %d%%", p.OnAllDown, p.PanicBelow)
+		if p.BFD != (BFD{}) {
+			pools += fmt.Sprintf("\n    bfd: {min_tx: %v, min_rx: %v, mult: %d}", p.BFD.MinTx, p.BFD.MinRx, p.BFD.Mult)
+		}
 		if p.HoldDown.After > 0 {
 			pools += fmt.Sprintf("\n    hold_down: {after: %d, within: %v}", p.HoldDown.After, p.HoldDown.Within)
 		}
@@ -155,6 +158,7 @@ func generate(t *rapid.T) *Config {
 		p.Check = rapid.SampledFrom(c.Checks).Draw(t, "check").Name
 		if rapid.Bool().Draw(t, "rules") {
 			p.OnAllDown, p.PanicBelow = OnAllDownKeep, rapid.IntRange(0, 100).Draw(t, "panic below")
+			p.BFD = BFD{10 * time.Millisecond, seconds.Draw(t, "min_rx")%(10*time.Second) + time.Second/2, 7}
 			p.HoldDown = HoldDown{rapid.IntRange(1, MaxFalls).Draw(t, "after"), seconds.Draw(t, "within")}
 		}
 		p.FromOVSDB = rapid.Bool().Draw(t, "from ovsdb")

@@ -90,7 +90,7 @@ func (d *document) api(e entry) API {
 
 func (d *document) pool(e entry) Pool {
 	f := d.mapping(e, "id", "slots", "layout", "anchor", "balance_slack", "pins", "mode", "affinity", "check", "on_all_down", "min_active", "panic_below",
-		"slow_start", "hold_down", "from_ovsdb", "members")
+		"slow_start", "hold_down", "bfd", "from_ovsdb", "members")
 	p := Pool{
 		Name:      e.name(),
 		Slots:     DefaultSlots,
@@ -121,6 +121,7 @@ func (d *document) pool(e entry) Pool {
 	choice(d, f["affinity"], &p.Affinity, AffinityNone, AffinitySource)
 	d.word(f["check"], &p.Check)
 	d.policies(f, &p)
+	d.bfd(f["bfd"], &p.BFD)
 	d.boolean(f["from_ovsdb"], &p.FromOVSDB)
 	for _, x := range d.named(f["members"]) {
 		d.member(x, &p)

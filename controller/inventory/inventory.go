@@ -29,6 +29,7 @@ type Update struct {
 	Numbers    string                     // stored member numbers
 	Clocks     string                     // stored times of rules
 	Anchors    map[string][]maglev.Member // stored anchors, by pool
+	BFD        map[uint32]BFDSession      // by OpenFlow port number
 	Problems   []string                   // rows that say something else than they should
 }
 
@@ -48,10 +49,12 @@ type Inventory struct {
 	client  *ovsdb.Client
 	replica *ovsdb.Replica
 	lock    *ovsdb.Lock
+	wake    chan struct{} // mailbox of one: other BFD is wanted
 
 	mu      sync.Mutex
 	latest  Update
 	changed chan struct{}
+	bfd     BFDWants
 }
 
 // ErrNotHeld is returned by writes while another brlb holds the lock.
@@ -72,7 +75,7 @@ func Start(opts Options) (*Inventory, error) {
 		client.Close()
 		return nil, fmt.Errorf("ovsdb lock: %w", err)
 	}
-	return &Inventory{opts: opts, client: client, lock: lock, changed: make(chan struct{})}, nil
+	return &Inventory{opts: opts, client: client, lock: lock, wake: make(chan struct{}, 1), changed: make(chan struct{})}, nil
 }
 
 // LockName is the OVSDB lock whose holder writes to a bridge. A lock's name is
@@ -145,7 +148,8 @@ func (i *Inventory) follow(ctx context.Context, replica *ovsdb.Replica) error {
 		_, connection := i.client.State()
 		_, lock := i.lock.State()
 		update := i.read(replica)
-		if i.attach(ctx, update) {
+		attach, bfd := i.attach(ctx, update), i.setBFD(ctx, update)
+		if attach || bfd {
 			retry.Reset(attachRetry)
 		}
 		i.publish(update)
@@ -154,6 +158,7 @@ func (i *Inventory) follow(ctx context.Context, replica *ovsdb.Replica) error {
 		case <-rows:
 		case <-connection:
 		case <-lock:
+		case <-i.wake:
 		case <-retry.C:
 		}
 	}
@@ -180,7 +185,9 @@ func (i *Inventory) read(replica *ovsdb.Replica) Update {
 	update.BridgeUUID = bridge.UUID.String()
 	update.Numbers = bridge.ExternalIDs[keyNumbers]
 	update.Clocks = bridge.ExternalIDs[keyClocks]
-	update.Declared, update.Problems = declared(view.BridgeInterfaces(bridge))
+	interfaces := view.BridgeInterfaces(bridge)
+	update.Declared, update.Problems = declared(interfaces)
+	update.BFD = bfdSessions(interfaces)
 	var problems []string
 	update.Overrides, problems = overrides(bridge.ExternalIDs)
 	update.Problems = append(update.Problems, problems...)
