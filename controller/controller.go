@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"reflect"
 	"time"
@@ -117,11 +118,8 @@ func bridgeOptions(cfg *config.Config, logger *slog.Logger, l *loop) bridge.Opti
 }
 
 func proberOptions(cfg *config.Config, l *loop) health.Options {
-	dialer := &health.Dialer{Device: cfg.ProbeDevice, Netns: cfg.ProbeNetns}
-	if cfg.ProbeSource.Is6() {
-		dialer.Source6 = cfg.ProbeSource
-	} else {
-		dialer.Source4 = cfg.ProbeSource
+	dialer := &health.Dialer{
+		Source4: cfg.ProbeSource4, Source6: cfg.ProbeSource6, Device: cfg.ProbeDevice, Netns: cfg.ProbeNetns,
 	}
 	return health.Options{
 		Dial: dialer.DialContext, Netns: cfg.ProbeNetns, Allow: cfg.ProbeAllow, AllowExec: cfg.AllowExec,
@@ -142,7 +140,7 @@ func unchangeable(old, new *config.Config) error {
 		{"openflow", old.OpenFlow, new.OpenFlow},
 		{"api", old.API, new.API},
 		{"probe_allow", old.ProbeAllow, new.ProbeAllow},
-		{"probe_source", old.ProbeSource, new.ProbeSource},
+		{"probe_source", [2]netip.Addr{old.ProbeSource4, old.ProbeSource6}, [2]netip.Addr{new.ProbeSource4, new.ProbeSource6}},
 		{"probe_device", old.ProbeDevice, new.ProbeDevice},
 		{"probe_netns", old.ProbeNetns, new.ProbeNetns},
 		{"allow_exec", old.AllowExec, new.AllowExec},

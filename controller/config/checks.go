@@ -360,3 +360,18 @@ func (d *document) netns(e entry, dst *string) {
 		d.fail(e.path, "%s: a network namespace has a name, as `ip netns` shows it, or an absolute path", quote(s))
 	}
 }
+
+// probeSource reads an address that probes come from.
+func (d *document) probeSource(e entry, c *Config) {
+	var a netip.Addr
+	d.addr(e, &a)
+	dst := &c.ProbeSource4
+	if a.Is6() {
+		dst = &c.ProbeSource6
+	}
+	if dst.IsValid() && a.IsValid() {
+		d.fail(e.path, "%s is the second address of its kind: give one of IPv4, one of IPv6, or both", a)
+		return
+	}
+	*dst = a
+}

@@ -44,9 +44,9 @@ type Config struct {
 	// ProbeAllow are the networks whose addresses may be probed; sorted. Empty
 	// allows all.
 	ProbeAllow []netip.Prefix
-	// ProbeSource is the local address of probes; the zero Addr leaves it to the
-	// kernel.
-	ProbeSource netip.Addr
+	// ProbeSource4 and ProbeSource6 are the local addresses of probes of IPv4 and
+	// IPv6 members; the zero Addr leaves it to the kernel.
+	ProbeSource4, ProbeSource6 netip.Addr
 	// ProbeDevice is the network interface that probes must use; empty leaves it
 	// to the kernel.
 	ProbeDevice string

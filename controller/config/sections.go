@@ -53,7 +53,9 @@ func (d *document) config(e entry) *Config {
 	for _, x := range d.list(f["probe_allow"]) {
 		c.ProbeAllow = append(c.ProbeAllow, d.prefix(x))
 	}
-	d.addr(f["probe_source"], &c.ProbeSource)
+	for _, x := range d.list(f["probe_source"]) {
+		d.probeSource(x, c)
+	}
 	d.device(f["probe_device"], &c.ProbeDevice)
 	d.netns(f["probe_netns"], &c.ProbeNetns)
 	d.boolean(f["allow_exec"], &c.AllowExec)

@@ -99,6 +99,8 @@ func TestValues(t *testing.T) {
 		{"probe_allow: 10.30.0.0", "not a network"},
 		{"probe_allow: 10.30.0.1/24", "write 10.30.0.0/24"},
 		{"probe_source: 10.30.0.2", ""},
+		{"probe_source: ['2001:db8::2', 10.30.0.2]", ""},
+		{"probe_source: [10.30.0.2, 10.30.0.3]", "10.30.0.3 is the second address of its kind"},
 		{"probe_source: 127.0.0.1", "loopback"},
 		{"probe_device: br-lb", ""},
 		{"probe_device: eth0/1", "network interface"},
