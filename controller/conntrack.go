@@ -31,7 +31,7 @@ func (l *loop) relaxConntrack(ctx context.Context) {
 		l.opts.Logger.Warn("conntrack keeps checking TCP sequence numbers; connections from ports that were just used may start slowly", "err", err)
 		return
 	}
-	l.opts.Logger.Info("conntrack no longer checks TCP sequence numbers", "bridge", l.view.Load().config.Bridge)
+	l.opts.Logger.Info("conntrack no longer checks TCP sequence numbers")
 }
 
 // conntrackRelaxed says whether sequence checking is off.

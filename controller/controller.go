@@ -23,19 +23,72 @@ import (
 
 // Options say what to run.
 type Options struct {
-	ConfigPath string // read at the start and at each reload
-	Logger     *slog.Logger
-	Version    string
-	Reload     <-chan os.Signal // each value asks for a reload
+	ConfigPaths []string // of each bridge; read at the start and at each reload
+	Logger      *slog.Logger
+	Version     string
+	Reload      <-chan os.Signal // each value asks for a reload of all
 }
 
-// Run runs brlb until ctx ends. It leaves the flows on the switch as they are.
-// It fails if the configuration cannot be read, or a socket cannot be opened.
+// Run runs a brlb for each configuration until ctx ends. They share nothing, but
+// all end when one fails. Run leaves the flows on the switch as they are. It fails
+// if a configuration cannot be read, if two of them want the same thing, or if a
+// socket cannot be opened.
 func Run(ctx context.Context, opts Options) error {
-	cfg, err := config.Load(opts.ConfigPath)
-	if err != nil {
+	cfgs := make([]*config.Config, len(opts.ConfigPaths))
+	for i, path := range opts.ConfigPaths {
+		var err error
+		if cfgs[i], err = config.Load(path); err != nil {
+			return err
+		}
+	}
+	if err := keptApart(opts.ConfigPaths, cfgs); err != nil {
 		return err
 	}
+	reloads := make([]chan os.Signal, len(cfgs))
+	group, ctx := errgroup.WithContext(ctx)
+	for i, cfg := range cfgs {
+		reloads[i] = make(chan os.Signal, 1)
+		one := loopOptions{
+			ConfigPath: opts.ConfigPaths[i], Logger: opts.Logger.With("bridge", cfg.Bridge), Version: opts.Version, Reload: reloads[i],
+		}
+		group.Go(func() error {
+			if err := runOne(ctx, cfg, one); err != nil {
+				return fmt.Errorf("%s: %w", one.ConfigPath, err)
+			}
+			return nil
+		})
+	}
+	group.Go(func() error { passOn(ctx, opts.Reload, reloads); return nil })
+	return group.Wait()
+}
+
+// passOn gives each signal to all who have none waiting.
+func passOn(ctx context.Context, from <-chan os.Signal, to []chan os.Signal) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case signal := <-from:
+			for _, c := range to {
+				select {
+				case c <- signal:
+				default:
+				}
+			}
+		}
+	}
+}
+
+// loopOptions are Options for one bridge.
+type loopOptions struct {
+	ConfigPath string
+	Logger     *slog.Logger
+	Version    string
+	Reload     <-chan os.Signal
+}
+
+// runOne runs the brlb of one bridge.
+func runOne(ctx context.Context, cfg *config.Config, opts loopOptions) error {
 	inv, err := inventory.Start(inventory.Options{
 		Endpoint: cfg.OVSDB, Bridge: cfg.Bridge, Target: switchTarget(cfg), Logger: opts.Logger,
 	})
@@ -84,7 +137,7 @@ func Run(ctx context.Context, opts Options) error {
 			}
 		}
 	})
-	opts.Logger.Info("brlb runs", "version", opts.Version, "bridge", cfg.Bridge, "ovsdb", cfg.OVSDB, "api", cfg.API.Socket, "http", cfg.API.HTTP)
+	opts.Logger.Info("brlb runs", "version", opts.Version, "ovsdb", cfg.OVSDB, "api", cfg.API.Socket, "http", cfg.API.HTTP)
 	return group.Wait()
 }
 

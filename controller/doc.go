@@ -1,5 +1,6 @@
-// Package controller is the running load balancer of one bridge: it connects
-// OVSDB, probes, operators and the switch to the pure packages that decide.
+// Package controller is the running load balancer: it connects OVSDB, probes,
+// operators and the switch to the pure packages that decide. A process may run
+// one for each of several bridges; they share nothing.
 //
 // One goroutine, the loop, owns all state. Everything else sends it events and
 // reads the last published view. The loop never waits for anything but events:

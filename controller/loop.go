@@ -50,7 +50,7 @@ type loop struct {
 	announcer      announcer
 	announcedFor   [2]*state.Snapshot // held by the switch, and wanted
 
-	opts    Options
+	opts    loopOptions
 	inv     *inventory.Inventory
 	bridge  *bridge.Bridge
 	prober  *health.Prober
@@ -82,7 +82,7 @@ type switchInfo struct {
 
 var errStopping = errors.New("brlb is stopping")
 
-func newLoop(cfg *config.Config, opts Options, inv *inventory.Inventory) *loop {
+func newLoop(cfg *config.Config, opts loopOptions, inv *inventory.Inventory) *loop {
 	now := time.Now()
 	l := &loop{
 		state: state.New(cfg, now), reconcile: newReconciler(),
@@ -298,7 +298,7 @@ func (l *loop) takeInventory(ctx context.Context, u inventory.Update) {
 			l.opts.Logger.Warn("slow start, hold-down and return_after begin anew", "bridge", l.state.Config().Bridge, "err", err)
 		}
 		if err := l.state.LoadNumbers(u.Numbers); err != nil {
-			l.opts.Logger.Warn("stored member numbers", "bridge", l.state.Config().Bridge, "err", err)
+			l.opts.Logger.Warn("stored member numbers", "err", err)
 		}
 	}
 	if l.writer && !wasWriter {
@@ -442,7 +442,7 @@ type bundleDone struct {
 func (l *loop) takeBundle(ctx context.Context, e bundleDone, now time.Time) {
 	l.stats.bundle(e.result.Outcome, len(e.plan.diff.Mods), e.took)
 	reread := l.reconcile.finished(e.plan, e.result, now)
-	logger := l.opts.Logger.With("bridge", e.plan.snapshot.Bridge, "rev", e.plan.snapshot.Revision)
+	logger := l.opts.Logger.With("rev", e.plan.snapshot.Revision)
 	switch e.result.Outcome {
 	case session.Applied:
 		logger.Info("converged", "added", e.plan.diff.Added, "deleted", e.plan.diff.Deleted, "ms", float64(e.took.Microseconds())/1000)

@@ -55,7 +55,7 @@ func benchLoop(b *testing.B, n int) *loop {
 		b.Fatal(err)
 	}
 	logger := slog.New(slog.DiscardHandler)
-	l := newLoop(cfg, Options{Logger: logger}, nil)
+	l := newLoop(cfg, loopOptions{Logger: logger}, nil)
 	l.bridge = bridge.New(bridge.Options{Bridge: cfg.Bridge, Logger: logger})
 	l.path = newProbePath(l.bridge.LastHeard)
 	l.prober = health.New(health.Options{})

@@ -226,7 +226,7 @@ func BenchmarkDrainAndEnable(b *testing.B) {
 }
 
 // metrics reads brlb's metrics, each under its name and labels.
-func metrics(b *testing.B, s *stand.Stand) map[string]float64 {
+func metrics(b testing.TB, s *stand.Stand) map[string]float64 {
 	b.Helper()
 	client := http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", s.Socket())

@@ -159,31 +159,6 @@ func TestStrangerOnTheSocket(t *testing.T) {
 	})
 }
 
-// A configuration that is refused leaves the running one in force.
-func TestRefusedReload(t *testing.T) {
-	onUserspace(t, func(t *testing.T, s *stand.Stand) {
-		s.Relay.ResetCounts()
-		before := await(t, s, "steady", stand.Steady(4))
-		for _, bad := range []string{
-			strings.Replace(s.DefaultConfig(), "rise: 2", "raise: 2", 1),
-			strings.Replace(s.DefaultConfig(), "id: 1", "id: 1\n    slots: 1000", 1),
-			"",
-			strings.Replace(s.DefaultConfig(), "bridge: br-lb", "bridge: br-other", 1),
-		} {
-			must(t, s.WriteConfig(bad))
-			_, err := s.API.Reload(t.Context(), api.ReloadRequest{})
-			if err == nil || !strings.Contains(err.Error(), "stays in force") {
-				t.Errorf("reload of a bad file: %v", err)
-			}
-			t.Log(err)
-		}
-		after := await(t, s, "steady", stand.Steady(4))
-		if after.Revision != before.Revision || s.Relay.FlowMods() != 0 {
-			t.Errorf("revision %d -> %d, %d flow-mods", before.Revision, after.Revision, s.Relay.FlowMods())
-		}
-	})
-}
-
 // A member may be declared in OVSDB, on the Interface that leads to it.
 func TestDeclaredMember(t *testing.T) {
 	s := build(t, stand.Options{Config: func(text string) string {

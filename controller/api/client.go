@@ -65,7 +65,7 @@ func (e *NotRunningError) Error() string {
 	case errors.Is(e.Err, fs.ErrPermission):
 		return fmt.Sprintf("brlb may not be asked: %v (use sudo, or join the group that owns the socket)", e.Err)
 	}
-	return fmt.Sprintf(`brlb is not running: %v (start it with "brlb run --config FILE", or name its socket with --socket)`, e.Err)
+	return fmt.Sprintf(`brlb is not running: %v (start it with "brlb run FILE", or name its --bridge or --socket)`, e.Err)
 }
 
 func (e *NotRunningError) Unwrap() error { return e.Err }

@@ -209,7 +209,7 @@ func TestClientErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = client.Status(t.Context())
-	want := "brlb is not running: dial unix " + path + `: connect: no such file or directory (start it with "brlb run --config FILE", or name its socket with --socket)`
+	want := "brlb is not running: dial unix " + path + `: connect: no such file or directory (start it with "brlb run FILE", or name its --bridge or --socket)`
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}

@@ -158,7 +158,7 @@ func (b *Bridge) listen(ctx context.Context) error {
 		serving.Go(func() {
 			defer func() { <-room }()
 			if err := b.serve(ctx, conn); err != nil && ctx.Err() == nil {
-				b.opts.Logger.Warn("OpenFlow session ended", "bridge", b.opts.Bridge, "err", err)
+				b.opts.Logger.Warn("OpenFlow session ended", "err", err)
 			}
 		})
 	}
@@ -200,7 +200,7 @@ func (b *Bridge) dial(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		b.opts.Logger.Warn("OpenFlow session ended", "bridge", b.opts.Bridge, "switch", b.opts.Dial, "err", err)
+		b.opts.Logger.Warn("OpenFlow session ended", "switch", b.opts.Dial, "err", err)
 		if !sleep(ctx, backoff.Next(time.Since(start), rand.Float64())) {
 			return ctx.Err()
 		}

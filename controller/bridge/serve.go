@@ -328,12 +328,12 @@ func (v *serving) handle(ctx context.Context, event session.Event) (changed bool
 		if v.bridge.master.Load() && m.Role != openflow.RoleMaster {
 			v.bridge.master.Store(false)
 			v.retake.Reset(retakeRole)
-			v.bridge.opts.Logger.Warn("another controller has become the switch's master", "bridge", v.bridge.opts.Bridge)
+			v.bridge.opts.Logger.Warn("another controller has become the switch's master")
 		}
 	case *openflow.MultipartReply:
 		return concerns(m), nil
 	case *openflow.Error:
-		v.bridge.opts.Logger.Warn("the switch refused a message", "bridge", v.bridge.opts.Bridge, "xid", event.Xid, "err", m)
+		v.bridge.opts.Logger.Warn("the switch refused a message", "xid", event.Xid, "err", m)
 	}
 	return false, nil
 }

@@ -221,12 +221,12 @@ func (i *Inventory) attach(ctx context.Context, update Update) (again bool) {
 	}
 	if err != nil {
 		if ctx.Err() == nil {
-			i.opts.Logger.Warn("cannot attach to the bridge", "bridge", i.opts.Bridge, "err", err)
+			i.opts.Logger.Warn("cannot attach to the bridge", "err", err)
 		}
 		return true
 	}
 	for _, change := range plan.Changes {
-		i.opts.Logger.Info("changed in OVSDB", "bridge", i.opts.Bridge, "change", change)
+		i.opts.Logger.Info("changed in OVSDB", "change", change)
 	}
 	return false
 }

@@ -30,6 +30,9 @@ type HostOptions struct {
 	// VLAN makes the host's port an access port of that VLAN, 1 to 4094;
 	// 0 means untagged. On a segment it needs a trunk.
 	VLAN int
+	// Bridge is the bridge of the host's own port; empty means the lab's. It
+	// means nothing on a segment.
+	Bridge string
 }
 
 // Interface is one of a host's network interfaces.
@@ -71,7 +74,7 @@ func (h *Host) Attach(cidr string, options HostOptions) (*Interface, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lab: attach host %s: %w", h.name, err)
 	}
-	if err := h.lab.connect(iface, options.VLAN); err != nil {
+	if err := h.lab.connect(iface, options); err != nil {
 		return nil, err
 	}
 	if err := h.addAddress(iface.Name, iface.Addr); err != nil {

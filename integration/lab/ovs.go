@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -128,6 +129,22 @@ func (l *Lab) startSwitch(ctx context.Context, failMode string) error {
 		return errors.Join(err, l.endOfLog("ovs-vswitchd.log"))
 	}
 	return l.waitForLocalPort(ctx)
+}
+
+// AddBridge adds another bridge, whose LOCAL port has an address, with prefix
+// length, that lasts until ovs-vswitchd ends.
+func (l *Lab) AddBridge(name, localAddr string) error {
+	addr, err := netip.ParsePrefix(localAddr)
+	if err != nil {
+		return fmt.Errorf("lab: address of the LOCAL port of %s: %w", name, err)
+	}
+	if _, err := l.Vsctl("add-br", name, "--", "set", "Bridge", name, "datapath_type=netdev", `other_config:hwaddr="02:00:00:00:00:02"`); err != nil {
+		return errors.Join(err, l.endOfLog("ovs-vswitchd.log"))
+	}
+	if err := l.Switch.setLink(name, true); err != nil {
+		return err
+	}
+	return l.Switch.addAddress(name, addr)
 }
 
 // waitForUptime waits until the machine is up for 11 s: Open vSwitch started

@@ -59,7 +59,7 @@ func (l *Lab) AddSegment(name string, options SegmentOptions) error {
 	if err := l.join(s, uplink, 0); err != nil {
 		return err
 	}
-	return l.addPort(name, 0)
+	return l.addPort(l.bridge, name, 0)
 }
 
 func (l *Lab) createSegment(s *Segment) error {
@@ -113,7 +113,7 @@ func (l *Lab) join(s *Segment, device string, vlan int) error {
 
 // connect plugs a host's interface into the segment its port names or, where
 // there is none, into the bridge.
-func (l *Lab) connect(iface *Interface, vlan int) error {
+func (l *Lab) connect(iface *Interface, options HostOptions) error {
 	l.mu.Lock()
 	s := l.segments[iface.Port]
 	device := iface.Port
@@ -127,14 +127,18 @@ func (l *Lab) connect(iface *Interface, vlan int) error {
 		return err
 	}
 	if s != nil {
-		return l.join(s, device, vlan)
+		return l.join(s, device, options.VLAN)
 	}
-	return l.addPort(device, vlan)
+	bridge := options.Bridge
+	if bridge == "" {
+		bridge = l.bridge
+	}
+	return l.addPort(bridge, device, options.VLAN)
 }
 
-// addPort makes device a port of the bridge, with the next free OpenFlow port
+// addPort makes device a port of a bridge, with the next free OpenFlow port
 // number: 1 for the first port added, 2 for the second.
-func (l *Lab) addPort(device string, vlan int) error {
+func (l *Lab) addPort(bridge, device string, vlan int) error {
 	if err := l.Switch.silence(device); err != nil {
 		return err
 	}
@@ -142,7 +146,7 @@ func (l *Lab) addPort(device string, vlan int) error {
 	l.ports++
 	number := l.ports
 	l.mu.Unlock()
-	args := []string{"add-port", l.bridge, device}
+	args := []string{"add-port", bridge, device}
 	if vlan != 0 {
 		args = append(args, "tag="+strconv.Itoa(vlan))
 	}

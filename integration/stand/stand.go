@@ -52,6 +52,9 @@ type Stand struct {
 	Relay   *lab.Relay
 	API     *api.Client
 
+	// Also are configuration files of further bridges for the same brlb.
+	Also []string
+
 	options Options
 	prefix  string // of file names, "" or "second-"
 	log     *os.File
@@ -174,7 +177,8 @@ func (s *Stand) Start() error {
 		}
 		out = s.log
 	}
-	cmd := exec.Command(s.options.Brlb, "run", "--config", s.ConfigPath(), "--log-level", "debug")
+	cmd := exec.Command(s.options.Brlb, "run", "--log-level", "debug", s.ConfigPath())
+	cmd.Args = append(cmd.Args, s.Also...)
 	cmd.Stdout, cmd.Stderr = out, out
 	process, err := s.Lab.Switch.Start(cmd)
 	if err != nil {

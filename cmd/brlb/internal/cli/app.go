@@ -20,8 +20,9 @@ import (
 	"brlb/controller/config"
 )
 
-// defaultSocket is where brlb listens for the default bridge.
-const defaultSocket = "/run/brlb/br-lb.sock"
+// socketOf is where brlb listens for a bridge, unless its configuration says
+// something else.
+func socketOf(bridge string) string { return "/run/brlb/" + bridge + ".sock" }
 
 // answerTime is how long a command waits for an answer, beside what --wait says.
 const answerTime = 40 * time.Second
@@ -52,6 +53,7 @@ type App struct {
 	Demo func(context.Context, DemoOptions) error
 
 	socket string // --socket
+	bridge string // --bridge
 }
 
 // usageError is a command line that was not understood.
@@ -122,7 +124,7 @@ func (a *App) root() *cobra.Command {
 bridge with OpenFlow. "brlb run" is the controller; the other commands ask it,
 over its unix socket, or change it.`,
 		Example: `  brlb check /etc/brlb/brlb.yaml
-  brlb run --config /etc/brlb/brlb.yaml
+  brlb run /etc/brlb/brlb.yaml
   brlb status
   brlb drain be1 --why "kernel upgrade"`,
 		SilenceErrors: true,
@@ -132,10 +134,12 @@ over its unix socket, or change it.`,
 	root.SetErr(a.Stderr)
 	socket := a.Getenv("BRLB_SOCKET")
 	if socket == "" {
-		socket = defaultSocket
+		socket = socketOf(config.DefaultBridge)
 	}
 	root.PersistentFlags().StringVar(&a.socket, "socket", socket,
 		"unix socket of the running brlb, or an http URL for reading; the environment variable BRLB_SOCKET sets the default")
+	root.PersistentFlags().StringVar(&a.bridge, "bridge", "", "bridge whose brlb is meant, if that listens on "+socketOf("BRIDGE"))
+	root.MarkFlagsMutuallyExclusive("socket", "bridge")
 	root.AddGroup(
 		&cobra.Group{ID: groupRun, Title: "Running brlb:"},
 		&cobra.Group{ID: groupRead, Title: "Looking:"},
@@ -164,11 +168,24 @@ const (
 	groupChange = "change"
 )
 
+// client is for the brlb that --socket or --bridge means.
+func (a *App) client() (*api.Client, error) {
+	socket := a.socket
+	if a.bridge != "" {
+		socket = socketOf(a.bridge)
+	}
+	client, err := api.NewClient(socket)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return client, nil
+}
+
 // ask calls the running brlb, at most for answerTime and extra.
 func (a *App) ask(ctx context.Context, extra time.Duration, call func(context.Context, *api.Client) error) error {
-	client, err := api.NewClient(a.socket)
+	client, err := a.client()
 	if err != nil {
-		return usageError{err}
+		return err
 	}
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(ctx, answerTime+extra)

@@ -25,7 +25,8 @@ file that explains every key.
 
 --diff says what the file would change if it took the place of the configuration
 that brlb runs with, and which slots would move. It asks the brlb that listens on
-the socket which the file names, unless --socket or BRLB_SOCKET names another. The
+the socket which the file names, unless --socket, --bridge or BRLB_SOCKET names
+another. The
 exit code is 1 as well if brlb would refuse the file.`,
 		Example: `  brlb check /etc/brlb/brlb.yaml
   brlb check --diff new.yaml
@@ -54,7 +55,7 @@ exit code is 1 as well if brlb would refuse the file.`,
 			return err
 		}
 		if *diff {
-			if !c.Flags().Changed("socket") && a.Getenv("BRLB_SOCKET") == "" {
+			if !c.Flags().Changed("socket") && a.bridge == "" && a.Getenv("BRLB_SOCKET") == "" {
 				a.socket = loaded.API.Socket
 			}
 			return a.diff(c.Context(), f, args[0])

@@ -43,9 +43,9 @@ ones until it is interrupted. While it follows, -o json writes one event a line.
 }
 
 func (a *App) followEvents(ctx context.Context, f *format) error {
-	client, err := api.NewClient(a.socket)
+	client, err := a.client()
 	if err != nil {
-		return usageError{err}
+		return err
 	}
 	defer client.Close()
 	return client.Follow(ctx, 0, func(event api.Event) error {

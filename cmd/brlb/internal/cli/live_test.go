@@ -153,7 +153,7 @@ func TestRun(t *testing.T) {
 	}
 	app.Stderr = log
 	app.Run = func(ctx context.Context, options cli.RunOptions) error {
-		if options.ConfigPath != "brlb.yaml" || options.Version != "0.1.0" {
+		if strings.Join(options.ConfigPaths, " ") != "a.yaml b.yaml" || options.Version != "0.1.0" {
 			t.Errorf("options %+v", options)
 		}
 		// The process's own SIGHUP: run has asked to be told.
@@ -165,7 +165,7 @@ func TestRun(t *testing.T) {
 		<-ctx.Done()
 		return nil
 	}
-	if code := app.Main(ctx, []string{"run", "--config", "brlb.yaml", "--log-level", "debug", "--log-format", "json"}); code != 0 {
+	if code := app.Main(ctx, []string{"run", "a.yaml", "b.yaml", "--log-level", "debug", "--log-format", "json"}); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
 	if !strings.Contains(log.String(), `"msg":"brlb has stopped; its flows stay in place`) {

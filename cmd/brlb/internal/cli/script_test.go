@@ -53,8 +53,10 @@ func brlb() {
 
 // pretend stands for the controller.
 func pretend(ctx context.Context, options cli.RunOptions) error {
-	if _, err := os.Stat(options.ConfigPath); err != nil {
-		return err
+	for _, path := range options.ConfigPaths {
+		if _, err := os.Stat(path); err != nil {
+			return err
+		}
 	}
 	options.Logger.Info("running", "version", options.Version)
 	for {

@@ -1,0 +1,40 @@
+package controller
+
+import (
+	"fmt"
+
+	"brlb/controller/config"
+)
+
+// keptApart refuses configurations, called by their paths, that cannot run in
+// one process.
+func keptApart(paths []string, cfgs []*config.Config) error {
+	for i := range cfgs {
+		for j := range i {
+			if clash := clashOf(cfgs[j], cfgs[i]); clash != "" {
+				return fmt.Errorf("%s and %s cannot run together: both have %s", paths[j], paths[i], clash)
+			}
+		}
+	}
+	return nil
+}
+
+// clashOf says what two configurations both want for themselves, and what to do
+// about it; "" if there is nothing.
+func clashOf(a, b *config.Config) string {
+	oneSwitch := a.OVSDB == b.OVSDB
+	switch {
+	case oneSwitch && a.Bridge == b.Bridge:
+		return fmt.Sprintf("bridge %s; set `bridge` in one of them", a.Bridge)
+	case a.API.Socket == b.API.Socket:
+		return fmt.Sprintf("the API socket %s; set `api: {socket: PATH}` in one of them", a.API.Socket)
+	case a.API.HTTP != "" && a.API.HTTP == b.API.HTTP:
+		return fmt.Sprintf("the HTTP address %s; set `api: {http: HOST:PORT}` in one of them, or \"\" to turn it off there", a.API.HTTP)
+	case a.OpenFlow.Listen != "" && a.OpenFlow.Listen == b.OpenFlow.Listen:
+		return fmt.Sprintf("the OpenFlow socket %s; set `openflow: {listen: ...}` in one of them", a.OpenFlow.Listen)
+	case oneSwitch && a.Zone == b.Zone:
+		// Bridges share conntrack, in which a member is known by its number.
+		return fmt.Sprintf("the conntrack zone %d, which on one Open vSwitch would mix up their connections; set `zone` in one of them", a.Zone)
+	}
+	return ""
+}

@@ -1,0 +1,111 @@
+package integration
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"brlb/controller/api"
+	"brlb/integration/lab"
+	"brlb/integration/stand"
+)
+
+// One brlb runs two bridges, and what happens to one is nothing to the other.
+func TestTwoBridges(t *testing.T) {
+	s := build(t, stand.Options{})
+	must(t, s.Lab.AddBridge("br-2", "10.31.0.2/24"))
+	client, err := s.Lab.AddHost("client2", "10.21.0.10/24", lab.HostOptions{Bridge: "br-2"})
+	must(t, err)
+	for i, name := range []string{"x1", "x2"} {
+		address := []string{"10.31.0.11", "10.31.0.12"}[i]
+		host, err := s.Lab.AddHost(name, address+"/24", lab.HostOptions{Bridge: "br-2", Gateway: "10.31.0.1"})
+		must(t, err)
+		_, err = host.StartServer(t.Context(), name, address+":8080")
+		must(t, err)
+	}
+	text := strings.NewReplacer("bridge: br-lb", "bridge: br-2\nzone: 2", "api.sock", "api2.sock", "brlb.sock", "brlb2.sock", "relay.sock", "brlb2.sock",
+		"10.30.0.", "10.31.0.", "10.20.0.", "10.21.0.").Replace(removeMember(removeMember(s.DefaultConfig(), "be3"), "be4"))
+	path := filepath.Join(s.Lab.Dir(), "br-2.yaml")
+	write := func(text string) { t.Helper(); must(t, os.WriteFile(path, []byte(text), 0o644)) }
+	write(text)
+	second, err := api.NewClient(filepath.Join(s.Lab.Dir(), "api2.sock"))
+	must(t, err)
+	defer second.Close()
+	secondIs := func(active int) {
+		t.Helper()
+		eventually(t, "the second bridge", func() bool {
+			status, err := second.Status(t.Context())
+			return err == nil && status.Bridge == "br-2" && stand.Steady(active)(status)
+		})
+	}
+
+	// Two that would get into each other's way do not start, and say why.
+	s.Also = []string{s.ConfigPath()}
+	must(t, s.Start())
+	ended := s.Process().Wait()
+	var exit interface{ ExitCode() int }
+	if !errors.As(ended, &exit) || exit.ExitCode() != 1 || !strings.Contains(tail(s.LogPath(), 5), "cannot run together: both have bridge br-lb") {
+		t.Errorf("twice the same file: %v", ended)
+	}
+	s.Also = []string{path}
+	write(strings.Replace(text, "brlb2.sock", "no/such/directory/brlb2.sock", 1))
+	must(t, s.Start())
+	if ended := s.Process().Wait(); !errors.As(ended, &exit) || exit.ExitCode() != 1 || !strings.Contains(tail(s.LogPath(), 5), "error: "+path+": ") {
+		t.Errorf("a socket that cannot be: %v", ended)
+	}
+	write(text)
+
+	must(t, s.Start())
+	before := await(t, s, "the first bridge", stand.Steady(4))
+	secondIs(2)
+	loads := []*lab.Load{
+		s.Client.StartLoad(t.Context(), stand.VIP, lab.LoadOptions{Workers: 4, Pause: 5 * time.Millisecond, Timeout: 20 * time.Second}),
+		client.StartLoad(t.Context(), "10.21.0.100:80", lab.LoadOptions{Workers: 4, Pause: 5 * time.Millisecond, Timeout: 20 * time.Second}),
+	}
+	s.Relay.ResetCounts()
+	write(strings.Replace(text, "be2: 10.31.0.12:8080", "be2: {address: 10.31.0.12:8080, weight: 3}", 1))
+	result, err := second.Reload(t.Context(), api.ReloadRequest{})
+	must(t, err)
+	if len(result.Pools) != 1 || result.Pools[0].Moves.Moved != 256 || !result.Confirmed {
+		t.Errorf("the reload of the second bridge: %+v", result)
+	}
+	_, err = second.Change(t.Context(), "weight", api.ChangeRequest{Member: "be1", Weight: "2", Who: "test"})
+	must(t, err)
+	after := await(t, s, "the first bridge as it was", stand.Steady(4))
+	if n := s.Relay.FlowMods(); n != 0 || after.Revision != before.Revision {
+		t.Errorf("a reload of the second bridge (%q): revision %d -> %d and %d flow-mods on the first", result.Changes, before.Revision, after.Revision, n)
+	}
+
+	// SIGHUP is for both; the log says which is which.
+	write(text)
+	must(t, s.WriteConfig(removeMember(s.DefaultConfig(), "be4")))
+	must(t, s.Process().Signal(syscall.SIGHUP))
+	await(t, s, "three members on the first bridge", stand.Steady(3))
+	secondIs(2)
+	eventually(t, "both reloads in the log", func() bool {
+		log, err := os.ReadFile(s.LogPath())
+		return err == nil && strings.Contains(string(log), `member be4, 10.30.0.14:8080, removed`) && strings.Contains(string(log), "bridge=br-2") &&
+			strings.Contains(string(log), "bridge=br-lb")
+	})
+
+	// A restart finds what is there.
+	s.Relay.ResetCounts()
+	must(t, s.Kill())
+	must(t, s.Start())
+	await(t, s, "the first bridge again", stand.Steady(3))
+	secondIs(2)
+	if n := s.Relay.FlowMods(); n != 0 {
+		t.Errorf("%d flow-mods at a restart", n)
+	}
+	for i, load := range loads {
+		r := load.Stop()
+		t.Logf("bridge %d: %d requests, %d failed, per server %v", i+1, r.Requests, r.Failed, r.PerServer)
+		if r.Failed > 0 || len(r.PerServer) != []int{4, 2}[i] {
+			t.Errorf("bridge %d: %d of %d requests failed: %v; per server %v", i+1, r.Failed, r.Requests+r.Failed, r.Failures, r.PerServer)
+		}
+	}
+}
