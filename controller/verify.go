@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"brlb/controller/api"
+	"brlb/controller/config"
 	"brlb/controller/pipeline"
 	"brlb/controller/state"
 	"brlb/maglev"
@@ -33,7 +34,9 @@ func (l *loop) Verify(ctx context.Context) (*api.Verify, error) {
 	c.foreign()
 	c.same()
 	c.attachment(l.inv.Attachment())
-	c.say("controller role", l.bridge.Master() || !v.writer, "%s", role(l.bridge.Master(), v.writer))
+	if v.config.OpenFlow.Mode == config.ModeController {
+		c.say("controller role", l.bridge.Master() || !v.writer, "%s", role(l.bridge.Master(), v.writer))
+	}
 	c.conntrack(ctx)
 	doc := &api.Verify{OK: true, Checks: c.checks}
 	for _, check := range c.checks {

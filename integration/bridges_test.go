@@ -82,13 +82,13 @@ func TestTwoBridges(t *testing.T) {
 
 	// SIGHUP is for both; the log says which is which.
 	write(text)
-	must(t, s.WriteConfig(removeMember(s.DefaultConfig(), "be4")))
+	must(t, s.WriteConfig(strings.Replace(s.DefaultConfig(), "be4: 10.30.0.14:8080", "be4: {address: 10.30.0.14:8080, weight: 2}", 1)))
 	must(t, s.Process().Signal(syscall.SIGHUP))
-	await(t, s, "three members on the first bridge", stand.Steady(3))
+	await(t, s, "a heavier member on the first bridge", func(st *api.Status) bool { return stand.Steady(4)(st) && st.Pools[0].Members[3].Slots > 400 })
 	secondIs(2)
 	eventually(t, "both reloads in the log", func() bool {
 		log, err := os.ReadFile(s.LogPath())
-		return err == nil && strings.Contains(string(log), `member be4, 10.30.0.14:8080, removed`) && strings.Contains(string(log), "bridge=br-2") &&
+		return err == nil && strings.Contains(string(log), `member be4: weight 2 instead of 1`) && strings.Contains(string(log), "bridge=br-2") &&
 			strings.Contains(string(log), "bridge=br-lb")
 	})
 
@@ -96,7 +96,7 @@ func TestTwoBridges(t *testing.T) {
 	s.Relay.ResetCounts()
 	must(t, s.Kill())
 	must(t, s.Start())
-	await(t, s, "the first bridge again", stand.Steady(3))
+	await(t, s, "the first bridge again", stand.Steady(4))
 	secondIs(2)
 	if n := s.Relay.FlowMods(); n != 0 {
 		t.Errorf("%d flow-mods at a restart", n)

@@ -273,8 +273,13 @@ func (v *serving) takeWants(ctx context.Context) error {
 const retakeRole = 5 * time.Second
 
 // lead takes the master's role if this brlb is the one that writes and has it
-// not. The switch refuses what the brlb that wrote before still sends.
+// not. The switch refuses what the brlb that wrote before still sends. Who dials
+// the switch is a guest there: it stays equal, for the role may be that of the
+// bridge's own controller.
 func (v *serving) lead(ctx context.Context) error {
+	if v.bridge.opts.Dial != "" {
+		return nil
+	}
 	if !v.wants.Lead {
 		v.bridge.master.Store(false)
 		return nil
