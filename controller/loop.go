@@ -400,8 +400,27 @@ func (l *loop) setProbes() {
 		}
 		return
 	}
+	before := l.targets
 	l.targets, l.probing, l.probeProblem = targets, now, ""
 	l.probes.keep(list)
+	for id, target := range targets {
+		if _, known := before[id]; !known {
+			l.takeKnown(id, target)
+		}
+	}
+}
+
+// takeKnown takes over what is known of a target that was probed before, under
+// another check's name. It may be long until its verdict changes.
+func (l *loop) takeKnown(id state.ProbeID, target health.Target) {
+	probe, ok := l.prober.Snapshot(target)
+	if !ok || probe.State == health.Unknown {
+		return
+	}
+	l.state.SetVerdict(id, state.Verdict{
+		Health: state.Health(probe.State.String()), Since: probe.Since,
+		Code: probe.Last.Code.String(), Detail: probe.Last.Sentence(), Says: statement(probe.Agent),
+	}, time.Now())
 }
 
 // probing is what is probed, and the configuration that says how.

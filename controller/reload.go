@@ -29,6 +29,7 @@ func (l *loop) Reload(ctx context.Context, req api.ReloadRequest) (*api.ReloadRe
 	if err == nil && result.Changed {
 		err = l.do(ctx, func() {
 			l.state.SetConfig(cfg, time.Now())
+			l.setProbes()
 			result.Revision = l.state.Snapshot().Revision
 		})
 	}

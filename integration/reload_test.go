@@ -22,7 +22,7 @@ func TestReload(t *testing.T) {
 		s.Relay.ResetCounts()
 		history := func() *api.History {
 			t.Helper()
-			h, err := s.API.History(t.Context(), "be1")
+			h, err := s.API.History(t.Context(), "web/be1")
 			must(t, err)
 			return h
 		}
@@ -61,6 +61,22 @@ func TestReload(t *testing.T) {
 			t.Errorf("%d flow-mods for %+v", n, done.Pools[0].Moves)
 		}
 		goesOn("a weight", before)
+
+		// A check of another name that probes the same, in a further pool too.
+		s.Relay.ResetCounts()
+		renamed := strings.NewReplacer("  web: {type: http", "  other: {type: http", "check: web", "check: other").Replace(heavier)
+		for _, text := range []string{renamed, strings.Replace(renamed, "pools:\n", "  third: {type: http, path: /healthz, interval: 1s, fast: 500ms, down: 500ms, timeout: 500ms, rise: 2, fall: 3}\npools:\n  more: {id: 2, check: third, members: {be1: 10.30.0.11:8080}}\n", 1), heavier} {
+			reload(t, s, text)
+			goesOn("another name", before)
+			status := await(t, s, "steady", func(st *api.Status) bool { return st.Phase == "steady" && st.InSync })
+			for _, p := range status.Pools {
+				for _, m := range p.Members {
+					if m.State != "up" {
+						t.Errorf("another name of the check: %s is %s", m.Name, m.State)
+					}
+				}
+			}
+		}
 
 		// Another check, under the same name and under another one.
 		s.Relay.ResetCounts()

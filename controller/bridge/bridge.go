@@ -60,7 +60,8 @@ type Bridge struct {
 // Wants is what the owner wants of the sessions, of this one and later ones.
 type Wants struct {
 	// Lead is true while the owner is the one that writes to the bridge. Only
-	// then is the master's role taken, and only then are packets put back.
+	// then is the master's role taken, unless the switch is dialled, and only
+	// then are packets put back.
 	Lead bool
 	// Hops are the addresses whose MAC and port must be found, and Refresh how
 	// often those found are asked for again.

@@ -203,6 +203,24 @@ func TestIPv6NextHopsAreAskedFor(t *testing.T) {
 	}
 }
 
+// Who was dialled takes the master's role; a guest leaves it to others.
+func TestRole(t *testing.T) {
+	for _, guest := range []bool{false, true} {
+		st := newListeningStand(t)
+		if guest {
+			st = newStand(t)
+		} else {
+			st.sw.Go(st.dial(t))
+		}
+		next[Connected](t, st)
+		st.bridge.Want(Wants{Lead: true, Hops: []netip.Addr{host(11)}, MAC: ownMAC, Gateways: gateways(), Refresh: time.Hour})
+		st.sent(t, packet.Ask(ownMAC, netip.MustParseAddr("10.30.0.1"), host(11))) // after the role
+		if asked := st.sw.Received(openflow.TypeRoleRequest) > 0; asked == guest || st.bridge.Master() == guest {
+			t.Errorf("guest %v: asked for a role %v, master %v", guest, asked, st.bridge.Master())
+		}
+	}
+}
+
 func TestStaleConnectionsAreFlushedInTheirZone(t *testing.T) {
 	st := newStand(t)
 	next[Connected](t, st)

@@ -39,7 +39,7 @@ func (v *serving) packetIn(ctx context.Context, m *openflow.PacketIn) error {
 		messages, err = answer(m, &v.wants)
 	}
 	if err != nil {
-		v.bridge.opts.Logger.Debug("nothing done about a packet", "bridge", v.bridge.opts.Bridge, "table", m.Table, "err", err)
+		v.bridge.opts.Logger.Debug("nothing done about a packet", "table", m.Table, "err", err)
 		return nil
 	}
 	return v.session.Send(ctx, messages...)
