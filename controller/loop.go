@@ -40,6 +40,7 @@ type loop struct {
 	targets        map[state.ProbeID]health.Target
 	probing        probing // what targets were made from
 	probeProblem   string  // why they cannot be changed
+	refused        error   // why the newest reload was
 	wanted         bridge.Wants
 	asked          resolve.Wants
 	bfdFrom        *state.Snapshot // and bfdConfig: from which BFD was asked for

@@ -106,6 +106,10 @@ func (l *loop) degraded() []string {
 			say("%d of %d probes find out nothing, so verdicts stay as they are: %s", probes.Blind, probes.Targets, probes.Why)
 		}
 	}
+	if l.refused != nil {
+		text, _, _ := strings.Cut(l.refused.Error(), "\n") // brlb check shows the rest
+		say("the newest reload was refused: %s", text)
+	}
 	if l.reconcile.problem != "" {
 		wrong = append(wrong, l.reconcile.problem)
 	}

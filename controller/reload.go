@@ -34,6 +34,7 @@ func (l *loop) Reload(ctx context.Context, req api.ReloadRequest) (*api.ReloadRe
 		})
 	}
 	l.stats.reloaded(err == nil, time.Now())
+	l.do(ctx, func() { l.refused = err })
 	if err != nil {
 		return nil, err
 	}

@@ -176,6 +176,9 @@ func TestRefusedReload(t *testing.T) {
 			if m := metrics(t, s); m["brlb_config_last_reload_successful"] != 0 {
 				t.Errorf("%s: the metric says that it was taken over", bad.name)
 			}
+			await(t, s, "the refusal in the status", func(st *api.Status) bool {
+				return strings.Contains(strings.Join(st.Degraded, " "), "reload was refused: the running configuration stays in force: ")
+			})
 		}
 		// The log tells whoever sent SIGHUP what to do.
 		must(t, s.Process().Signal(syscall.SIGHUP))
@@ -194,7 +197,7 @@ func TestRefusedReload(t *testing.T) {
 		must(t, os.Rename(s.ConfigPath()+".new", s.ConfigPath()))
 		_, err := s.API.Reload(t.Context(), api.ReloadRequest{})
 		must(t, err)
-		await(t, s, "three members", stand.Steady(3))
+		await(t, s, "three members", func(st *api.Status) bool { return stand.Steady(3)(st) && len(st.Degraded) == 0 })
 		if m := metrics(t, s); m["brlb_config_last_reload_successful"] != 1 {
 			t.Error("the metric says that the good file was refused")
 		}
