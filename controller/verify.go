@@ -35,7 +35,7 @@ func (l *loop) Verify(ctx context.Context) (*api.Verify, error) {
 	c.same()
 	c.attachment(l.inv.Attachment())
 	if v.config.OpenFlow.Mode == config.ModeController {
-		c.say("controller role", l.bridge.Master() || !v.writer, "%s", role(l.bridge.Master(), v.writer))
+		c.say("controller role", l.bridge.Leads() || !v.writer, "%s", role(l.bridge.Leads(), v.writer))
 	}
 	c.conntrack(ctx)
 	doc := &api.Verify{OK: true, Checks: c.checks}

@@ -45,8 +45,8 @@ type Bridge struct {
 	// seat is held by the session that leads, from its inventory to its end.
 	seat sync.Mutex
 
-	master atomic.Bool  // the session that stands has the role
-	heard  atomic.Int64 // when the switch last answered a pulse, in Unix nanoseconds
+	leads atomic.Bool  // the session that stands has what it needs to write
+	heard atomic.Int64 // when the switch last answered a pulse, in Unix nanoseconds
 
 	mu       sync.Mutex
 	leave    context.CancelCauseFunc // ends the session that has the seat, or waits for it
@@ -305,8 +305,9 @@ func (b *Bridge) Want(w Wants) {
 // LastHeard says when the switch last answered.
 func (b *Bridge) LastHeard() time.Time { return time.Unix(0, b.heard.Load()) }
 
-// Master says whether the session that stands has the master's role.
-func (b *Bridge) Master() bool { return b.master.Load() }
+// Leads says whether the session that stands has what it needs to write: the
+// meter and, unless the switch is dialled, the master's role.
+func (b *Bridge) Leads() bool { return b.leads.Load() }
 
 // Counters returns message counts over all sessions, the number of sessions,
 // and how many packets were put back on their way.

@@ -215,8 +215,8 @@ func TestRole(t *testing.T) {
 		next[Connected](t, st)
 		st.bridge.Want(Wants{Lead: true, Hops: []netip.Addr{host(11)}, MAC: ownMAC, Gateways: gateways(), Refresh: time.Hour})
 		st.sent(t, packet.Ask(ownMAC, netip.MustParseAddr("10.30.0.1"), host(11))) // after the role
-		if asked := st.sw.Received(openflow.TypeRoleRequest) > 0; asked == guest || st.bridge.Master() == guest {
-			t.Errorf("guest %v: asked for a role %v, master %v", guest, asked, st.bridge.Master())
+		if asked := st.sw.Received(openflow.TypeRoleRequest) > 0; asked == guest || !st.bridge.Leads() || st.sw.Received(openflow.TypeMeterMod) == 0 {
+			t.Errorf("guest %v: asked for a role %v, leads %v, %d meters", guest, asked, st.bridge.Leads(), st.sw.Received(openflow.TypeMeterMod))
 		}
 	}
 }

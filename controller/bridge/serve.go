@@ -73,7 +73,7 @@ func (b *Bridge) serve(ctx context.Context, conn net.Conn) error {
 	b.mu.Lock()
 	b.number++
 	b.current = s
-	b.master.Store(false)
+	b.leads.Store(false)
 	v.number = b.number
 	b.mu.Unlock()
 	connected.Session = v.number
@@ -277,22 +277,21 @@ const retakeRole = 5 * time.Second
 // the switch is a guest there: it stays equal, for the role may be that of the
 // bridge's own controller.
 func (v *serving) lead(ctx context.Context) error {
-	if v.bridge.opts.Dial != "" {
-		return nil
-	}
 	if !v.wants.Lead {
-		v.bridge.master.Store(false)
+		v.bridge.leads.Store(false)
 		return nil
 	}
-	if v.bridge.master.Load() {
+	if v.bridge.leads.Load() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	if _, err := v.session.TakeRole(ctx, openflow.RoleMaster); err != nil {
-		return fmt.Errorf("become master: %w", err)
+	if v.bridge.opts.Dial == "" {
+		if _, err := v.session.TakeRole(ctx, openflow.RoleMaster); err != nil {
+			return fmt.Errorf("become master: %w", err)
+		}
 	}
-	v.bridge.master.Store(true)
+	v.bridge.leads.Store(true)
 	return nil
 }
 
@@ -330,8 +329,8 @@ func (v *serving) handle(ctx context.Context, event session.Event) (changed bool
 	case *openflow.PacketIn:
 		return false, v.packetIn(ctx, m)
 	case *openflow.RoleStatus:
-		if v.bridge.master.Load() && m.Role != openflow.RoleMaster {
-			v.bridge.master.Store(false)
+		if v.bridge.leads.Load() && m.Role != openflow.RoleMaster {
+			v.bridge.leads.Store(false)
 			v.retake.Reset(retakeRole)
 			v.bridge.opts.Logger.Warn("another controller has become the switch's master")
 		}
