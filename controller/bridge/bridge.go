@@ -45,7 +45,7 @@ type Bridge struct {
 	// seat is held by the session that leads, from its inventory to its end.
 	seat sync.Mutex
 
-	leads atomic.Bool  // the session that stands has what it needs to write
+	leads atomic.Bool  // the session that stands is the one that writes
 	heard atomic.Int64 // when the switch last answered a pulse, in Unix nanoseconds
 
 	mu       sync.Mutex
@@ -305,8 +305,8 @@ func (b *Bridge) Want(w Wants) {
 // LastHeard says when the switch last answered.
 func (b *Bridge) LastHeard() time.Time { return time.Unix(0, b.heard.Load()) }
 
-// Leads says whether the session that stands has what it needs to write: the
-// meter and, unless the switch is dialled, the master's role.
+// Leads says whether the session that stands is the one that writes: it has the
+// master's role, unless the switch is dialled.
 func (b *Bridge) Leads() bool { return b.leads.Load() }
 
 // Counters returns message counts over all sessions, the number of sessions,
