@@ -79,6 +79,9 @@ type switchInfo struct {
 	datapathID  uint64
 	lastError   string
 	handshaking bool
+
+	userspace        bool // its datapath
+	keepsReplyTuples bool // see bridge.Connected
 }
 
 var errStopping = errors.New("brlb is stopping")
@@ -217,7 +220,11 @@ func (l *loop) take(ctx context.Context, event any, ran []chan struct{}) []chan 
 }
 
 func (l *loop) takeConnected(ctx context.Context, e bridge.Connected, now time.Time) {
-	l.sw = switchInfo{session: e.Session, since: now, description: e.Description, datapathID: e.DatapathID}
+	l.sw = switchInfo{
+		session: e.Session, since: now, description: e.Description, datapathID: e.DatapathID,
+		userspace: l.sw.userspace, keepsReplyTuples: e.KeepsReplyTuples,
+	}
+	l.state.SetFlushReused(l.sw.userspace && l.sw.keepsReplyTuples)
 	l.state.SetPorts(e.Ports, now)
 	if !l.changedAt.IsZero() {
 		l.changedAt = now // the time without a switch is not brlb's to shorten
@@ -307,6 +314,8 @@ func (l *loop) takeInventory(ctx context.Context, u inventory.Update) {
 		l.takeOver(ctx)
 	}
 	l.state.SetMAC(derivedMAC(u.BridgeUUID))
+	l.sw.userspace = u.Userspace
+	l.state.SetFlushReused(l.sw.userspace && l.sw.keepsReplyTuples)
 	l.state.SetDeclared(u.Declared, now)
 	l.state.SetOverrides(u.Overrides, now)
 }

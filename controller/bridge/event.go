@@ -16,9 +16,13 @@ type Connected struct {
 	Session     uint64 // number of the session, for Apply
 	Description string // "Open vSwitch 3.1.0"
 	DatapathID  uint64
-	Flows       []openflow.FlowStats // own flows
-	Ports       []state.Port
-	Watched     bool // foreign changes are told by the switch; otherwise brlb looks now and then
+	// KeepsReplyTuples says that, if the datapath is in userspace, conntrack
+	// keeps the reply tuple of an entry that a SYN has ended: Open vSwitch 3.0
+	// to 3.2.
+	KeepsReplyTuples bool
+	Flows            []openflow.FlowStats // own flows
+	Ports            []state.Port
+	Watched          bool // foreign changes are told by the switch; otherwise brlb looks now and then
 }
 
 // Connecting says that a connection was made and the handshake begins.

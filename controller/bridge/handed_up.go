@@ -29,7 +29,7 @@ func (v *serving) packetIn(ctx context.Context, m *openflow.PacketIn) error {
 	var messages []openflow.Message
 	var err error
 	switch m.Table {
-	case pipeline.TableVIP:
+	case pipeline.TableVIP, pipeline.TableReuse:
 		if messages, err = putBack(m, v.wants.Zone); err == nil {
 			v.bridge.mu.Lock()
 			v.bridge.resent++

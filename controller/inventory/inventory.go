@@ -24,6 +24,7 @@ type Update struct {
 
 	Bridge     bool   // the bridge exists
 	BridgeUUID string // its row
+	Userspace  bool   // its datapath is ovs-vswitchd itself
 	Declared   []state.Declared
 	Overrides  map[state.MemberID]state.Override
 	Numbers    string                     // stored member numbers
@@ -183,6 +184,7 @@ func (i *Inventory) read(replica *ovsdb.Replica) Update {
 	}
 	update.Bridge = true
 	update.BridgeUUID = bridge.UUID.String()
+	update.Userspace = bridge.DatapathType == "netdev"
 	update.Numbers = bridge.ExternalIDs[keyNumbers]
 	update.Clocks = bridge.ExternalIDs[keyClocks]
 	interfaces := view.BridgeInterfaces(bridge)

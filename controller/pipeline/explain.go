@@ -67,6 +67,9 @@ func Explain(s *state.Snapshot, f *openflow.FlowMod) string {
 		return "ARP, ND and ping for an address of brlb's own"
 	case KindService:
 		if f.Table == TableClassify {
+			if f.Priority == prioSYN || f.Priority == prioSYNAny {
+				return name + ": SYNs to the VIP: was the port used a moment ago?"
+			}
 			return name + ": packets to the VIP, through conntrack"
 		}
 		return name + ": a new connection, to be hashed"
@@ -156,6 +159,13 @@ func baseRow(f *openflow.FlowMod) string {
 			return "the rest of a long echo request: answered in the switch"
 		case prioSilence:
 			return "other ICMP: dropped"
+		}
+	case TableReuse:
+		switch f.Priority {
+		case prioSpecial:
+			return "a SYN from a port used a moment ago: flush its old entry, try again"
+		case prioRow:
+			return "any other SYN, through conntrack; its port is remembered"
 		}
 	case TableToClient:
 		return "out by the MAC, VLAN and port remembered at the start"

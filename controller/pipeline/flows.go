@@ -118,11 +118,14 @@ func (fr frame) baseFlows(drop bool) []*openflow.FlowMod {
 	// Addressed to brlb but of no known connection: it must not be flooded.
 	row(TableReply, prioUnbroken, openflow.Match{openflow.EthDst.MAC(fr.mac)})
 	row(TableReply, prioFloor, nil, other...)
-	for _, table := range []uint8{TableRest, TableForUs, TableHash, TableSlots, TableMember, TableToMember} {
+	for _, table := range []uint8{TableRest, TableForUs, TableReuse, TableHash, TableSlots, TableMember, TableToMember} {
 		row(table, prioFloor, nil)
 	}
 	for _, f := range families() {
 		flows = append(flows, fr.familyFlows(f)...)
+		if fr.flushReused {
+			flows = append(flows, fr.reuseFlows(f)...)
+		}
 	}
 	return append(flows, fr.ndFlows()...)
 }
@@ -246,6 +249,9 @@ func (fr frame) serviceFlows(service *state.Service) []*openflow.FlowMod {
 				flows = append(flows,
 					flow(cookie, TableClassify, prioVIPAny, to, fr.track(TableVIP)),
 					begins(prioNewAny, slices.Clone(to)))
+				if fr.flushReused {
+					flows = append(flows, fr.syn(cookie, prioSYNAny, append(slices.Clone(to), isTCP)))
+				}
 				continue
 			}
 			to = append(to, openflow.IPProto.Exact(t.number))
@@ -253,6 +259,9 @@ func (fr frame) serviceFlows(service *state.Service) []*openflow.FlowMod {
 				flows = append(flows,
 					flow(cookie, TableClassify, prioVIP, append(slices.Clone(to), port), fr.track(TableVIP)),
 					begins(prioNew, append(slices.Clone(to), port)))
+				if fr.flushReused && p.Proto == config.ProtoTCP {
+					flows = append(flows, fr.syn(cookie, prioSYN, append(slices.Clone(to), port)))
+				}
 			}
 			if p.Proto != config.ProtoUDP {
 				continue

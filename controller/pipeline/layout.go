@@ -16,6 +16,7 @@ const (
 	TableRest      = 4  // to a VIP, but to no service: ICMP errors, fragments, what is refused
 	TableForUs     = 5  // to brlb's MAC, but of no service: ICMP errors, fragments
 	TableAdvertise = 6  // a solicitation that has become an advertisement (ND)
+	TableReuse     = 7  // SYNs, where the switch needs that: has the port been used a moment ago?
 	TableHash      = 10 // reg0=pool -> multipath -> reg1=slot
 	TableSlots     = 11 // reg0=pool, reg1=slot -> reg2=member
 	TableMember    = 12 // reg2=member -> ct(commit,nat)
@@ -24,7 +25,7 @@ const (
 )
 
 // ownTables lists the tables in which no flow of anybody else belongs.
-var ownTables = [...]uint8{TableOwn, TableVIP, TableReply, TableRest, TableForUs, TableAdvertise, TableHash, TableSlots, TableMember, TableToMember, TableToClient}
+var ownTables = [...]uint8{TableOwn, TableVIP, TableReply, TableRest, TableForUs, TableAdvertise, TableReuse, TableHash, TableSlots, TableMember, TableToMember, TableToClient}
 
 // IsOwnTable says whether a table is brlb's alone.
 func IsOwnTable(table uint8) bool {
@@ -72,7 +73,9 @@ func Meter() *openflow.MeterMod {
 const (
 	prioAnswer  = 32020 // answers to brlb's own ARP and ND questions
 	prioOwn     = 32010 // ARP, ND and ping for own addresses
+	prioSYN     = 32005 // the same as the next, SYNs
 	prioVIP     = 32000 // a service's address and port
+	prioSYNAny  = 31995 // the same as the next, SYNs
 	prioVIPAny  = 31990 // a service's address, all protocols
 	prioReply   = 31000 // what a member sends from its service port
 	prioVIPRest = 30000 // whatever else goes to a VIP: never forwarded
@@ -160,7 +163,7 @@ func Concerns(table uint8, priority uint16, cookie uint64) bool {
 		return false
 	}
 	switch priority {
-	case prioAnswer, prioOwn, prioVIP, prioVIPAny, prioReply, prioVIPRest, prioForUs, prioMiss:
+	case prioAnswer, prioOwn, prioSYN, prioVIP, prioSYNAny, prioVIPAny, prioReply, prioVIPRest, prioForUs, prioMiss:
 		return true
 	}
 	return false

@@ -25,8 +25,13 @@ type Renderer struct {
 
 // frame is what every pool's rows depend on.
 type frame struct {
-	mac  openflow.MAC
-	zone uint16
+	mac         openflow.MAC
+	zone        uint16
+	flushReused bool
+}
+
+func frameOf(s *state.Snapshot) frame {
+	return frame{mac: s.MAC, zone: s.Zone, flushReused: s.FlushReused}
 }
 
 type rendered struct {
@@ -64,7 +69,7 @@ func (r *Renderer) Render(s *state.Snapshot) (Set, func(GroupID) bool, error) {
 
 // update renders what is not as it was.
 func (r *Renderer) update(s *state.Snapshot) error {
-	if now := (frame{mac: s.MAC, zone: s.Zone}); now != r.frame {
+	if now := frameOf(s); now != r.frame {
 		*r = *NewRenderer()
 		r.frame = now
 	}
@@ -219,7 +224,7 @@ type source struct {
 
 func sharedInputOf(s *state.Snapshot) sharedInput {
 	in := sharedInput{
-		frame: frame{mac: s.MAC, zone: s.Zone}, drop: s.Drop, gateways: s.Gateways,
+		frame: frameOf(s), drop: s.Drop, gateways: s.Gateways,
 		services: s.Services, answers: make([]bool, len(s.Services)),
 	}
 	pools := make(map[uint16]*state.Pool, len(s.Pools))

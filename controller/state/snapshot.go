@@ -20,11 +20,14 @@ type Snapshot struct {
 	Bridge   string
 	MAC      openflow.MAC // source MAC of VIPs and gateways
 	Zone     uint16       // conntrack zone
-	Drop     bool         // what is none of brlb's business: drop instead of NORMAL
-	Gateways []netip.Prefix
-	Services []Service // sorted by name
-	Pools    []Pool    // sorted by id
-	Ports    []Port    // sorted by number
+	// FlushReused has the old entry of a port flushed before a SYN from it meets
+	// that: the switch's conntrack needs it.
+	FlushReused bool
+	Drop        bool // what is none of brlb's business: drop instead of NORMAL
+	Gateways    []netip.Prefix
+	Services    []Service // sorted by name
+	Pools       []Pool    // sorted by id
+	Ports       []Port    // sorted by number
 }
 
 // Service is what clients talk to.
@@ -154,15 +157,16 @@ func (s *Snapshot) Find(what string) []*Member {
 // previous one while nothing has changed.
 func (s *State) Snapshot() *Snapshot {
 	snap := &Snapshot{
-		Revision: s.revision,
-		Bridge:   s.cfg.Bridge,
-		MAC:      s.mac,
-		Zone:     s.cfg.Zone,
-		Drop:     s.cfg.Miss == config.MissDrop,
-		Gateways: s.cfg.Gateways,
-		Ports:    s.portList,
-		Pools:    make([]Pool, 0, len(s.cfg.Pools)),
-		Services: make([]Service, 0, len(s.cfg.Services)),
+		Revision:    s.revision,
+		Bridge:      s.cfg.Bridge,
+		MAC:         s.mac,
+		Zone:        s.cfg.Zone,
+		FlushReused: s.flushReused,
+		Drop:        s.cfg.Miss == config.MissDrop,
+		Gateways:    s.cfg.Gateways,
+		Ports:       s.portList,
+		Pools:       make([]Pool, 0, len(s.cfg.Pools)),
+		Services:    make([]Service, 0, len(s.cfg.Services)),
 	}
 	if s.cfg.MAC.IsSet() {
 		snap.MAC = openflow.MAC(s.cfg.MAC)
@@ -200,7 +204,7 @@ func (s *State) Snapshot() *Snapshot {
 
 // equal says whether two pictures are the same but for Revision.
 func (s *Snapshot) equal(o *Snapshot) bool {
-	return s.Bridge == o.Bridge && s.MAC == o.MAC && s.Zone == o.Zone && s.Drop == o.Drop &&
+	return s.Bridge == o.Bridge && s.MAC == o.MAC && s.Zone == o.Zone && s.FlushReused == o.FlushReused && s.Drop == o.Drop &&
 		slices.Equal(s.Gateways, o.Gateways) && slices.Equal(s.Ports, o.Ports) &&
 		slices.EqualFunc(s.Services, o.Services, func(a, b Service) bool { return a.Equal(&b) }) &&
 		slices.EqualFunc(s.Pools, o.Pools, func(a, b Pool) bool { return a.Equal(&b) })

@@ -16,34 +16,35 @@ import (
 // State holds the facts. It is not safe for concurrent use: one goroutine
 // owns it and publishes Snapshots.
 type State struct {
-	cfg        *config.Config
-	mac        openflow.MAC
-	own        map[netip.Addr]bool // VIPs and gateways
-	byPort     map[string]bool     // checks of type port, by name
-	declared   []Declared
-	names      map[resolve.Name]resolution // every name that a pool has
-	questions  []resolve.Name              // the same, sorted
-	hops       map[netip.Addr]NextHop      // that OVSDB declares
-	admin      map[MemberID]Override
-	verdicts   map[ProbeID]Verdict
-	falls      map[ProbeID][]time.Time // when members went down, oldest first
-	arp        map[netip.Addr]NextHop
-	ports      map[uint32]Port
-	portList   []Port // sorted by number
-	numbers    *Numbers
-	numbered   bool // stored numbers were loaded; before that none is assigned
-	adopted    map[MemberID]bool
-	pools      map[string]*pool
-	byID       []*config.Pool // the configuration's pools, sorted by id
-	innerFirst []*config.Pool // the same, each after those inside it
-	backups    backups
-	probes     []ProbeID    // sorted
-	nextHops   []netip.Addr // sorted
-	deadline   time.Time    // until then a pool waits for first verdicts
-	drainEnd   time.Time    // when the next drain ends; zero if none does
-	now        time.Time    // time of the newest event
-	revision   uint64
-	last       *Snapshot
+	cfg         *config.Config
+	mac         openflow.MAC
+	flushReused bool
+	own         map[netip.Addr]bool // VIPs and gateways
+	byPort      map[string]bool     // checks of type port, by name
+	declared    []Declared
+	names       map[resolve.Name]resolution // every name that a pool has
+	questions   []resolve.Name              // the same, sorted
+	hops        map[netip.Addr]NextHop      // that OVSDB declares
+	admin       map[MemberID]Override
+	verdicts    map[ProbeID]Verdict
+	falls       map[ProbeID][]time.Time // when members went down, oldest first
+	arp         map[netip.Addr]NextHop
+	ports       map[uint32]Port
+	portList    []Port // sorted by number
+	numbers     *Numbers
+	numbered    bool // stored numbers were loaded; before that none is assigned
+	adopted     map[MemberID]bool
+	pools       map[string]*pool
+	byID        []*config.Pool // the configuration's pools, sorted by id
+	innerFirst  []*config.Pool // the same, each after those inside it
+	backups     backups
+	probes      []ProbeID    // sorted
+	nextHops    []netip.Addr // sorted
+	deadline    time.Time    // until then a pool waits for first verdicts
+	drainEnd    time.Time    // when the next drain ends; zero if none does
+	now         time.Time    // time of the newest event
+	revision    uint64
+	last        *Snapshot
 }
 
 // pool is the part of a pool's state that outlives a snapshot.
@@ -271,6 +272,10 @@ func (s *State) listNextHops() {
 // SetMAC sets the MAC address of VIPs and gateways, used when the
 // configuration names none.
 func (s *State) SetMAC(mac openflow.MAC) { s.mac = mac }
+
+// SetFlushReused says whether the switch's conntrack needs the entries of ports
+// that are used again flushed.
+func (s *State) SetFlushReused(flush bool) { s.flushReused = flush }
 
 // SetDeclared replaces the members declared in OVSDB.
 func (s *State) SetDeclared(declared []Declared, now time.Time) {

@@ -21,6 +21,7 @@ const connectTimeout = 20 * time.Second
 type Connection struct {
 	SourcePort int
 	Server     string        // who answered
+	Seen       string        // address and port of the client, as the server sees it
 	Took       time.Duration // to connect
 	Err        error
 }
@@ -98,7 +99,7 @@ func connectOnce(ctx context.Context, target string, port int) Connection {
 	client := loadConn{Conn: conn, reader: bufio.NewReader(conn)}
 	client.SetDeadline(start.Add(connectTimeout))
 	_, outcome.Err = client.get("/", false)
-	outcome.Server = client.server
+	outcome.Server, outcome.Seen = client.server, client.seen
 	if outcome.Err == nil {
 		// Close then waits until the server has acknowledged it: before
 		// that the source port cannot be used again.

@@ -78,7 +78,8 @@ func (e *echo) command(line string) string {
 	return "ok"
 }
 
-func (e *echo) serveName(w http.ResponseWriter, _ *http.Request) {
+func (e *echo) serveName(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("X-Client", r.RemoteAddr)
 	e.answer(w, http.StatusOK)
 }
 

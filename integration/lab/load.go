@@ -170,6 +170,7 @@ type loadConn struct {
 	net.Conn
 	reader *bufio.Reader
 	server string // who answered last
+	seen   string // the client's address, as that one sees it
 }
 
 func (c *loadConn) source() netip.AddrPort {
@@ -324,5 +325,6 @@ func (c *loadConn) open(path string, keepAlive bool) (*http.Response, Phase, err
 		return nil, PhaseResponse, err
 	}
 	c.server = response.Header.Get("Server")
+	c.seen = response.Header.Get("X-Client")
 	return response, "", nil
 }

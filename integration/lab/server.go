@@ -20,7 +20,7 @@ const serverTimeout = 10 * time.Second
 // Server is an HTTP server on a host, a process of its own. Every response
 // names it in the Server header. It answers
 //
-//	/            its name
+//	/            its name; X-Client is who asked
 //	/healthz     its name with status 200, or the one set by SetHealth
 //	/stream?ms=N a byte every N ms, without end
 //
