@@ -67,8 +67,8 @@ func Explain(s *state.Snapshot, f *openflow.FlowMod) string {
 		return "ARP, ND and ping for an address of brlb's own"
 	case KindService:
 		if f.Table == TableClassify {
-			if f.Priority == prioSYN || f.Priority == prioSYNAny {
-				return name + ": SYNs to the VIP: was the port used a moment ago?"
+			if f.Priority == prioWatch || f.Priority == prioWatchAny {
+				return name + ": SYNs and FINs to the VIP: their ports are remembered"
 			}
 			return name + ": packets to the VIP, through conntrack"
 		}
@@ -165,7 +165,7 @@ func baseRow(f *openflow.FlowMod) string {
 		case prioSpecial:
 			return "a SYN from a port used a moment ago: flush its old entry, try again"
 		case prioRow:
-			return "any other SYN, through conntrack; its port is remembered"
+			return "any other SYN, through conntrack"
 		}
 	case TableToClient:
 		return "out by the MAC, VLAN and port remembered at the start"

@@ -27,7 +27,9 @@ const (
 
 	fragLater = 3 // nw_frag: any fragment but the first
 
+	tcpFIN = 0x01
 	tcpSYN = 0x02
+	tcpRST = 0x04
 	tcpACK = 0x10
 )
 
@@ -179,7 +181,11 @@ func (fr frame) familyFlows(f *family) []*openflow.FlowMod {
 // track sends a packet through conntrack, which applies the NAT of its
 // connection, and on to a table.
 func (fr frame) track(table uint8) openflow.Instruction {
-	return apply(openflow.CT{Zone: fr.zone, Table: table, Exec: []openflow.Action{openflow.NAT{}}})
+	return apply(fr.tracked(table))
+}
+
+func (fr frame) tracked(table uint8) openflow.Action {
+	return openflow.CT{Zone: fr.zone, Table: table, Exec: []openflow.Action{openflow.NAT{}}}
 }
 
 // arpAnswer turns a request into its answer and sends it back (RFC 826).
@@ -250,7 +256,7 @@ func (fr frame) serviceFlows(service *state.Service) []*openflow.FlowMod {
 					flow(cookie, TableClassify, prioVIPAny, to, fr.track(TableVIP)),
 					begins(prioNewAny, slices.Clone(to)))
 				if fr.flushReused {
-					flows = append(flows, fr.syn(cookie, prioSYNAny, append(slices.Clone(to), isTCP)))
+					flows = append(flows, fr.watchPorts(cookie, prioWatchAny, append(slices.Clone(to), isTCP))...)
 				}
 				continue
 			}
@@ -260,7 +266,7 @@ func (fr frame) serviceFlows(service *state.Service) []*openflow.FlowMod {
 					flow(cookie, TableClassify, prioVIP, append(slices.Clone(to), port), fr.track(TableVIP)),
 					begins(prioNew, append(slices.Clone(to), port)))
 				if fr.flushReused && p.Proto == config.ProtoTCP {
-					flows = append(flows, fr.syn(cookie, prioSYN, append(slices.Clone(to), port)))
+					flows = append(flows, fr.watchPorts(cookie, prioWatch, append(slices.Clone(to), port))...)
 				}
 			}
 			if p.Proto != config.ProtoUDP {

@@ -71,16 +71,16 @@ func Meter() *openflow.MeterMod {
 // Priorities. Table 0 is shared, so brlb's rows stand well above what people
 // usually choose there, and the miss row at the bottom.
 const (
-	prioAnswer  = 32020 // answers to brlb's own ARP and ND questions
-	prioOwn     = 32010 // ARP, ND and ping for own addresses
-	prioSYN     = 32005 // the same as the next, SYNs
-	prioVIP     = 32000 // a service's address and port
-	prioSYNAny  = 31995 // the same as the next, SYNs
-	prioVIPAny  = 31990 // a service's address, all protocols
-	prioReply   = 31000 // what a member sends from its service port
-	prioVIPRest = 30000 // whatever else goes to a VIP: never forwarded
-	prioForUs   = 29000 // whatever else goes to brlb's MAC: likewise
-	prioMiss    = 1
+	prioAnswer   = 32020 // answers to brlb's own ARP and ND questions
+	prioOwn      = 32010 // ARP, ND and ping for own addresses
+	prioWatch    = 32005 // the same as the next, SYNs and FINs
+	prioVIP      = 32000 // a service's address and port
+	prioWatchAny = 31995 // the same as the next, SYNs and FINs
+	prioVIPAny   = 31990 // a service's address, all protocols
+	prioReply    = 31000 // what a member sends from its service port
+	prioVIPRest  = 30000 // whatever else goes to a VIP: never forwarded
+	prioForUs    = 29000 // whatever else goes to brlb's MAC: likewise
+	prioMiss     = 1
 
 	prioRow     = 100 // rows of own tables
 	prioSpecial = 110 // rows before those
@@ -163,7 +163,7 @@ func Concerns(table uint8, priority uint16, cookie uint64) bool {
 		return false
 	}
 	switch priority {
-	case prioAnswer, prioOwn, prioSYN, prioVIP, prioSYNAny, prioVIPAny, prioReply, prioVIPRest, prioForUs, prioMiss:
+	case prioAnswer, prioOwn, prioWatch, prioVIP, prioWatchAny, prioVIPAny, prioReply, prioVIPRest, prioForUs, prioMiss:
 		return true
 	}
 	return false

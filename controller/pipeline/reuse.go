@@ -11,17 +11,19 @@ import (
 // its answers for up to 20 s. The NAT of the new connection finds that tuple
 // taken and gives the client another source port, which the member may still
 // have in TIME_WAIT: it then refuses the connection. So no SYN may meet such an
-// entry; only the controller can take entries away whole. SYNs therefore go
-// through a zone of their own first, which remembers for 30 s, conntrack's
-// timeout for half a handshake, which ports connections began from.
+// entry, and only the controller can take an entry away whole. SYNs therefore go
+// through a zone of their own first. It remembers the ports from which
+// connections began or were closed, for 30 s: its entries stay half open.
 
 // What ct_mark says in that zone.
 const (
-	portUsed  = 1 // a connection began from this port
-	portAsked = 2 // the controller was asked; if it has not answered, the next SYN goes on
+	portUsed  = 1
+	portAsked = 2 // the controller was asked; should it not answer, the next SYN goes on
 )
 
-// reuseZone is the conntrack zone that remembers the ports.
+var isFIN = openflow.TCPFlags.Masked(tcpFIN, tcpFIN|tcpSYN|tcpRST)
+
+// reuseZone is the conntrack zone that remembers ports.
 func (fr frame) reuseZone() uint16 {
 	if zone := fr.zone ^ 0x8000; zone != 0 {
 		return zone
@@ -29,26 +31,32 @@ func (fr frame) reuseZone() uint16 {
 	return 1 // zone 0 is everybody's
 }
 
-// syn is the row that leads the SYNs of a service there. match are packets to
-// the service.
-func (fr frame) syn(cookie uint64, priority uint16, match openflow.Match) *openflow.FlowMod {
-	match = append(slices.Clone(match), isSYN)
-	return flow(cookie, TableClassify, priority, match, apply(openflow.CT{Zone: fr.reuseZone(), Table: TableReuse}))
+// rememberPort writes down what is known of a packet's port.
+func (fr frame) rememberPort(mark uint64) openflow.Action {
+	return openflow.CT{
+		Commit: true, Zone: fr.reuseZone(), Table: openflow.CTNoTable,
+		Exec: []openflow.Action{set(openflow.CTMark.Exact(mark))},
+	}
 }
 
-// reuseFlows decide about SYNs by what that zone remembers.
+// watchPorts are the rows that note how connections to a service begin and end.
+// to matches the packets of the service.
+func (fr frame) watchPorts(cookie uint64, priority uint16, to openflow.Match) []*openflow.FlowMod {
+	return []*openflow.FlowMod{
+		flow(cookie, TableClassify, priority, append(slices.Clone(to), isSYN),
+			apply(openflow.CT{Zone: fr.reuseZone(), Table: TableReuse})),
+		flow(cookie, TableClassify, priority, append(slices.Clone(to), isFIN),
+			apply(fr.rememberPort(portUsed), fr.tracked(TableVIP))),
+	}
+}
+
+// reuseFlows decide about SYNs by what is remembered of their ports.
 func (fr frame) reuseFlows(f *family) []*openflow.FlowMod {
 	cookie := Cookie(KindBase, 0, 0)
-	remember := func(mark uint64) openflow.Action {
-		return openflow.CT{
-			Commit: true, Zone: fr.reuseZone(), Table: openflow.CTNoTable,
-			Exec: []openflow.Action{set(openflow.CTMark.Exact(mark))},
-		}
-	}
-	track := openflow.CT{Zone: fr.zone, Table: TableVIP, Exec: []openflow.Action{openflow.NAT{}}}
 	return []*openflow.FlowMod{
 		flow(cookie, TableReuse, prioSpecial, openflow.Match{openflow.CTMark.Exact(portUsed), openflow.Reg3.Exact(0), f.isIP, isTCP},
-			apply(remember(portAsked), toController())),
-		flow(cookie, TableReuse, prioRow, openflow.Match{f.isIP, isTCP}, apply(remember(portUsed), track)),
+			apply(fr.rememberPort(portAsked), toController())),
+		flow(cookie, TableReuse, prioRow, openflow.Match{f.isIP, isTCP},
+			apply(fr.rememberPort(portUsed), fr.tracked(TableVIP))),
 	}
 }

@@ -37,23 +37,33 @@ func TestReuseRows(t *testing.T) {
 		t.Errorf("gone: %s", row)
 	}
 	const want = `
-# pool web: SYNs to the VIP: was the port used a moment ago?
+# pool web: SYNs and FINs to the VIP: their ports are remembered
+ADD priority=32005,tcp,nw_dst=10.20.0.100,tp_dst=80,tcp_flags=+fin-syn-rst cookie:0xb71b030001000000 actions=ct(commit,zone=32773,exec(set_field:0x1->ct_mark)),ct(table=2,zone=5,nat)
+# pool web: SYNs and FINs to the VIP: their ports are remembered
 ADD priority=32005,tcp,nw_dst=10.20.0.100,tp_dst=80,tcp_flags=+syn-ack cookie:0xb71b030001000000 actions=ct(table=7,zone=32773)
-# pool tls: SYNs to the VIP: was the port used a moment ago?
+# pool tls: SYNs and FINs to the VIP: their ports are remembered
+ADD priority=32005,tcp,nw_dst=10.20.0.100,tp_dst=443,tcp_flags=+fin-syn-rst cookie:0xb71b030002000000 actions=ct(commit,zone=32773,exec(set_field:0x1->ct_mark)),ct(table=2,zone=5,nat)
+# pool tls: SYNs and FINs to the VIP: their ports are remembered
 ADD priority=32005,tcp,nw_dst=10.20.0.100,tp_dst=443,tcp_flags=+syn-ack cookie:0xb71b030002000000 actions=ct(table=7,zone=32773)
-# pool tls: SYNs to the VIP: was the port used a moment ago?
+# pool tls: SYNs and FINs to the VIP: their ports are remembered
+ADD priority=32005,tcp,nw_dst=10.20.0.100,tp_dst=8443,tcp_flags=+fin-syn-rst cookie:0xb71b030002000000 actions=ct(commit,zone=32773,exec(set_field:0x1->ct_mark)),ct(table=2,zone=5,nat)
+# pool tls: SYNs and FINs to the VIP: their ports are remembered
 ADD priority=32005,tcp,nw_dst=10.20.0.100,tp_dst=8443,tcp_flags=+syn-ack cookie:0xb71b030002000000 actions=ct(table=7,zone=32773)
-# pool tls: SYNs to the VIP: was the port used a moment ago?
+# pool tls: SYNs and FINs to the VIP: their ports are remembered
+ADD priority=32005,tcp,nw_dst=10.20.0.101,tp_dst=443,tcp_flags=+fin-syn-rst cookie:0xb71b030002000000 actions=ct(commit,zone=32773,exec(set_field:0x1->ct_mark)),ct(table=2,zone=5,nat)
+# pool tls: SYNs and FINs to the VIP: their ports are remembered
 ADD priority=32005,tcp,nw_dst=10.20.0.101,tp_dst=443,tcp_flags=+syn-ack cookie:0xb71b030002000000 actions=ct(table=7,zone=32773)
-# pool tls: SYNs to the VIP: was the port used a moment ago?
+# pool tls: SYNs and FINs to the VIP: their ports are remembered
+ADD priority=32005,tcp,nw_dst=10.20.0.101,tp_dst=8443,tcp_flags=+fin-syn-rst cookie:0xb71b030002000000 actions=ct(commit,zone=32773,exec(set_field:0x1->ct_mark)),ct(table=2,zone=5,nat)
+# pool tls: SYNs and FINs to the VIP: their ports are remembered
 ADD priority=32005,tcp,nw_dst=10.20.0.101,tp_dst=8443,tcp_flags=+syn-ack cookie:0xb71b030002000000 actions=ct(table=7,zone=32773)
 # a SYN from a port used a moment ago: flush its old entry, try again
 ADD table:7 priority=110,ct_mark=0x1,tcp,reg3=0 cookie:0xb71b010000000000 actions=ct(commit,zone=32773,exec(set_field:0x2->ct_mark)),CONTROLLER:65535
 # a SYN from a port used a moment ago: flush its old entry, try again
 ADD table:7 priority=110,ct_mark=0x1,tcp6,reg3=0 cookie:0xb71b010000000000 actions=ct(commit,zone=32773,exec(set_field:0x2->ct_mark)),CONTROLLER:65535
-# any other SYN, through conntrack; its port is remembered
+# any other SYN, through conntrack
 ADD table:7 priority=100,tcp cookie:0xb71b010000000000 actions=ct(commit,zone=32773,exec(set_field:0x1->ct_mark)),ct(table=2,zone=5,nat)
-# any other SYN, through conntrack; its port is remembered
+# any other SYN, through conntrack
 ADD table:7 priority=100,tcp6 cookie:0xb71b010000000000 actions=ct(commit,zone=32773,exec(set_field:0x1->ct_mark)),ct(table=2,zone=5,nat)
 `
 	if diff := cmp.Diff(want, more); diff != "" {
@@ -67,7 +77,7 @@ func TestReuseRowsOfAllProtocols(t *testing.T) {
 	cfg := strings.Replace(small, "80/tcp", "any", 1)
 	var found []string
 	for _, f := range render(t, flushing(t, cfg)).Flows() {
-		if f.Table == TableClassify && (f.Priority == prioSYN || f.Priority == prioSYNAny) {
+		if f.Table == TableClassify && (f.Priority == prioWatch || f.Priority == prioWatchAny) {
 			found = append(found, f.String())
 		}
 	}
