@@ -371,7 +371,7 @@ func (l *loop) turn(ctx context.Context, now time.Time) {
 func (l *loop) want() {
 	w := bridge.Wants{
 		Lead: l.writer && l.loaded, Hops: l.state.NextHops(), Refresh: l.state.Config().NeighbourRefresh,
-		MAC: l.snapshot.MAC, Gateways: l.snapshot.Gateways, Zone: l.snapshot.Zone,
+		MAC: l.snapshot.MAC, Gateways: l.snapshot.Gateways, VLANs: l.inventory.VLANs, Zone: l.snapshot.Zone,
 	}
 	if !w.Equal(&l.wanted) {
 		l.wanted = w

@@ -70,13 +70,14 @@ type Wants struct {
 	// MAC and Gateways are brlb's own addresses.
 	MAC      openflow.MAC
 	Gateways []netip.Prefix
-	Zone     uint16 // of conntrack
+	VLANs    []uint16 // in which to ask and announce, beside the bridge's own network
+	Zone     uint16   // of conntrack
 }
 
 // Equal says whether two wishes are the same.
 func (w *Wants) Equal(other *Wants) bool {
 	return w.Lead == other.Lead && w.Refresh == other.Refresh && w.MAC == other.MAC && w.Zone == other.Zone &&
-		slices.Equal(w.Hops, other.Hops) && slices.Equal(w.Gateways, other.Gateways)
+		slices.Equal(w.Hops, other.Hops) && slices.Equal(w.Gateways, other.Gateways) && slices.Equal(w.VLANs, other.VLANs)
 }
 
 // routes says whether others use an address of brlb's as a gateway. The one from
@@ -283,7 +284,7 @@ func (b *Bridge) Announce(ctx context.Context, mac openflow.MAC, addrs []netip.A
 	b.mu.Unlock()
 	for _, addr := range addrs {
 		for _, frame := range packet.Announce(mac, addr, wants.routes(addr)) {
-			if err := s.Send(ctx, packetOut(frame)); err != nil {
+			if err := s.Send(ctx, wants.everywhere(frame)...); err != nil {
 				return err
 			}
 		}
@@ -342,6 +343,15 @@ func readFlows(ctx context.Context, s *session.Session, all bool) ([]openflow.Fl
 		return nil, fmt.Errorf("read flows: %w", err)
 	}
 	return flows, nil
+}
+
+// everywhere has the switch send a frame to all its networks.
+func (w *Wants) everywhere(frame []byte) []openflow.Message {
+	messages := []openflow.Message{packetOut(frame)}
+	for _, vlan := range w.VLANs {
+		messages = append(messages, packetOut(packet.Tag(frame, vlan)))
+	}
+	return messages
 }
 
 func packetOut(frame []byte) *openflow.PacketOut {

@@ -187,6 +187,31 @@ func TestNextHopsAreAskedForInEverySession(t *testing.T) {
 	st.sent(t, question)
 }
 
+// Next hops are looked for, and addresses announced, in the VLANs of the bridge
+// too. Where an answer comes from a VLAN, that is told.
+func TestVLANs(t *testing.T) {
+	st := newStand(t)
+	next[Connected](t, st)
+	wants := Wants{Lead: true, Hops: []netip.Addr{host(11)}, MAC: ownMAC, Refresh: time.Hour, VLANs: []uint16{30, 100}}
+	st.bridge.Want(wants)
+	question := packet.Ask(ownMAC, netip.Addr{}, host(11))
+	st.sent(t, packet.Tag(question, 30))
+	st.sent(t, question) // asked again, as nobody has answered
+	st.sent(t, packet.Tag(question, 100))
+	reply := unhex(t, arpReplyFrame)
+	st.sw.Async(&openflow.PacketIn{
+		BufferID: openflow.NoBuffer, Cookie: pipeline.Cookie(pipeline.KindBase, 0, 0), Data: packet.Tag(reply, 100),
+		Match: openflow.Match{openflow.InPort.Exact(2)},
+	})
+	if found := next[NextHopFound](t, st); found.Hop.VLAN != 100 {
+		t.Errorf("%+v", found)
+	}
+	if err := st.bridge.Announce(t.Context(), ownMAC, []netip.Addr{vip.Addr()}); err != nil {
+		t.Fatal(err)
+	}
+	st.sent(t, packet.Tag(packet.Announce(ownMAC, vip.Addr(), false)[1], 100))
+}
+
 func TestIPv6NextHopsAreAskedFor(t *testing.T) {
 	st := newStand(t)
 	next[Connected](t, st)

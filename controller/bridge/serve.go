@@ -365,7 +365,8 @@ func concerns(m *openflow.MultipartReply) bool {
 	return false
 }
 
-// ask sends a question for each address.
+// ask sends a question for each address to all networks: which one it is in shows
+// in the answer, and it may move.
 func (v *serving) ask(ctx context.Context, addrs []netip.Addr) error {
 	if v.wants.MAC == (openflow.MAC{}) {
 		return nil // OVSDB has not been read yet
@@ -377,7 +378,7 @@ func (v *serving) ask(ctx context.Context, addrs []netip.Addr) error {
 				sender = g.Addr()
 			}
 		}
-		if err := v.session.Send(ctx, packetOut(packet.Ask(v.wants.MAC, sender, addr))); err != nil {
+		if err := v.session.Send(ctx, v.wants.everywhere(packet.Ask(v.wants.MAC, sender, addr))...); err != nil {
 			return err
 		}
 	}

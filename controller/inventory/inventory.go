@@ -22,9 +22,10 @@ type Update struct {
 	Reason    string // why it is not connected
 	Lock      ovsdb.LockState
 
-	Bridge     bool   // the bridge exists
-	BridgeUUID string // its row
-	Userspace  bool   // its datapath is ovs-vswitchd itself
+	Bridge     bool     // the bridge exists
+	BridgeUUID string   // its row
+	Userspace  bool     // its datapath is ovs-vswitchd itself
+	VLANs      []uint16 // that its ports name, in order
 	Declared   []state.Declared
 	Overrides  map[state.MemberID]state.Override
 	Numbers    string                     // stored member numbers
@@ -192,6 +193,8 @@ func (i *Inventory) read(replica *ovsdb.Replica) Update {
 	update.BFD = bfdSessions(interfaces)
 	var problems []string
 	update.Overrides, problems = overrides(bridge.ExternalIDs)
+	update.Problems = append(update.Problems, problems...)
+	update.VLANs, problems = vlans(view.Ports(bridge))
 	update.Problems = append(update.Problems, problems...)
 	update.Anchors, problems = anchors(bridge.ExternalIDs)
 	update.Problems = append(update.Problems, problems...)
