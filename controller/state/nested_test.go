@@ -366,3 +366,127 @@ func TestWeigh(t *testing.T) {
 		}
 	})
 }
+
+// randomNest is a configuration of pools p0, p1, ..., each of which may be inside
+// a later one, with rules.
+func randomNest(t *rapid.T) string {
+	var text strings.Builder
+	text.WriteString("pools:\n")
+	inside := map[int]int{} // by pool: how deep it is
+	free := []int{}         // pools that are inside none
+	next := 1
+	for i := range rapid.IntRange(2, 6).Draw(t, "pools") {
+		fmt.Fprintf(&text, "  p%d:\n    id: %d\n    slots: 64\n    from_ovsdb: true\n", i, i+1)
+		fmt.Fprintf(&text, "    %s\n", rapid.SampledFrom([]string{"panic_below: 0%", "panic_below: 60%", "min_active: 2", "on_all_down: keep", "slow_start: 10s"}).Draw(t, "rule"))
+		text.WriteString("    members:\n")
+		for range rapid.IntRange(1, 3).Draw(t, "members") {
+			fmt.Fprintf(&text, "      be%d: {address: 10.30.0.%d:80, weight: %d}\n", next, 10+next, rapid.IntRange(0, 3).Draw(t, "weight"))
+			next++
+		}
+		var still []int
+		for _, j := range free {
+			if inside[j] < 4 && rapid.Bool().Draw(t, "inside") {
+				fmt.Fprintf(&text, "      in%d: {pool: p%d, weight: %d}\n", j, j, rapid.IntRange(0, 5).Draw(t, "weight of pool"))
+				inside[i] = max(inside[i], inside[j]+1)
+			} else {
+				still = append(still, j)
+			}
+		}
+		free = append(still, i)
+	}
+	return text.String()
+}
+
+// TestNestedInvariants: whatever happens, slots have owners that are active, a
+// member that is out of a pool is out of that around it, unless this one has an
+// emergency, and a pool inside has its weight's share or none.
+func TestNestedInvariants(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		cfg, err := config.Parse("test.yaml", []byte(randomNest(t)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := New(cfg, start)
+		if err := s.LoadNumbers(""); err != nil {
+			t.Fatal(err)
+		}
+		s.SetPorts([]Port{{Number: 1, Name: "p1", Live: true}}, start)
+		now := start
+		for range rapid.IntRange(1, 30).Draw(t, "events") {
+			now = now.Add(time.Second)
+			snap := s.Snapshot()
+			p := &snap.Pools[rapid.IntRange(0, len(snap.Pools)-1).Draw(t, "pool")]
+			m := &p.Members[rapid.IntRange(0, len(p.Members)-1).Draw(t, "member")]
+			switch rapid.IntRange(0, 5).Draw(t, "event") {
+			case 0, 1:
+				s.SetVerdict(ProbeID{Address: m.Address, Check: m.Check}, Verdict{Health: rapid.SampledFrom([]Health{Up, Up, Down}).Draw(t, "health")}, now)
+			case 2:
+				for _, addr := range s.NextHops() {
+					s.SetNextHop(addr, NextHop{Port: 1}, now)
+				}
+				judge(s, Up, s.Probes()...)
+			case 3:
+				o := Override{State: rapid.SampledFrom([]Admin{Enabled, Draining, Disabled}).Draw(t, "admin"), At: now}
+				o.Weighting.To = rapid.SampledFrom([]Weight{"", "0", "50%", "7", "1000%"}).Draw(t, "override")
+				s.SetOverride(m.ID, o)
+			case 4:
+				var declared []Declared
+				for n := range rapid.IntRange(0, 3).Draw(t, "declared") {
+					declared = append(declared, Declared{Interface: "v", Pool: p.Name, Address: be(n + rapid.IntRange(1, 20).Draw(t, "address")), Weight: 2})
+				}
+				s.SetDeclared(declared, now)
+			case 5:
+				s.Tick(now)
+			}
+			checkNest(t, s.Snapshot())
+		}
+	})
+}
+
+func checkNest(t *rapid.T, snap *Snapshot) {
+	for i := range snap.Pools {
+		p := &snap.Pools[i]
+		for slot := range p.Slots {
+			if m := p.Owner(slot); p.Table != nil && (m == nil || !m.Active) {
+				t.Fatalf("pool %s: slot %d belongs to %+v", p.Name, slot, m)
+			}
+		}
+		if len(p.Nested) == 0 {
+			continue
+		}
+		parts := map[string]*big.Rat{} // of the pool directly inside, by name
+		for j := range p.Members {
+			m := &p.Members[j]
+			if !m.Active && m.Part != 0 {
+				t.Fatalf("%s has a part of %s, and is out: %s", m.Name, p.Name, m.Reason)
+			}
+			for _, n := range p.Nested {
+				if at := snap.Pool(n.Pool).Member(m.ID.Key); at != nil && (at.ID == m.Origin || at.Origin == m.Origin && m.Origin != (MemberID{})) {
+					if !at.Active && m.Active && p.Emergency == "" {
+						t.Fatalf("%s is active in %s, and in %s, inside, %s", m.Name, p.Name, n.Pool, at.Reason)
+					}
+					if parts[n.Name] == nil {
+						parts[n.Name] = new(big.Rat)
+					}
+					parts[n.Name].Add(parts[n.Name], new(big.Rat).SetInt64(int64(m.Part)))
+				}
+			}
+		}
+		var whole *big.Rat // what a weight of 1 is worth
+		for _, n := range p.Nested {
+			sum := parts[n.Name]
+			if sum == nil || sum.Sign() == 0 {
+				continue
+			}
+			one := new(big.Rat).Quo(sum, new(big.Rat).SetInt64(int64(n.Weight)))
+			if whole == nil {
+				whole = one
+			}
+			a, _ := one.Float64()
+			b, _ := whole.Float64()
+			if a/b > 1+1e-6 || b/a > 1+1e-6 {
+				t.Fatalf("pool %s: the parts of %s are worth %v a weight, others' %v", p.Name, n.Name, a, b)
+			}
+		}
+	}
+}

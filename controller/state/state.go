@@ -514,6 +514,7 @@ func (s *State) listMembers() {
 		s.listLent(c)
 	}
 	s.listNextHops()
+	s.outdate()
 }
 
 // nextHop finds where a member's frames must go: what OVSDB says of the
