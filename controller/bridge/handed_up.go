@@ -96,6 +96,11 @@ func putBack(m *openflow.PacketIn, zone uint16) ([]openflow.Message, error) {
 		if frame, err = packet.SetDestination(frame, orig.Dst); err != nil {
 			return nil, err
 		}
+		if ends.Src.Port() != orig.Src.Port() {
+			if frame, err = packet.SetSourcePort(frame, orig.Src.Port()); err != nil {
+				return nil, err
+			}
+		}
 		ends = orig
 	}
 	flush := &openflow.CTFlush{

@@ -77,6 +77,10 @@ func TestPutBack(t *testing.T) {
 		return m
 	}
 	zero := netip.AddrPortFrom(netip.IPv4Unspecified(), 0)
+	moved, err := packet.SetSourcePort(segment(t, 6, client, member), 1024)
+	if err != nil {
+		t.Fatal(err)
+	}
 	cases := []struct {
 		name  string
 		proto uint8
@@ -88,6 +92,7 @@ func TestPutBack(t *testing.T) {
 		{"invalid: the tuple is told as zero", 6, handedUp(segment(t, 6, client, vip), 6, zero, zero), client, vip},
 		{"the tuple is that of another protocol", 6, handedUp(segment(t, 6, client, vip), 17, client, member), client, vip},
 		{"stale and translated", 6, handedUp(segment(t, 6, client, member), 6, client, vip), client, vip},
+		{"stale and translated, its source port too", 6, handedUp(moved, 6, client, vip), client, vip},
 		{"stale, not translated", 6, handedUp(segment(t, 6, client, vip), 6, client, vip), client, vip},
 		{"stale over IPv6", 6, handedUp(segment(t, 6, client6, member6), 6, client6, vip6), client6, vip6},
 		{"a stale datagram", 17, handedUp(segment(t, 17, client, member), 17, client, vip), client, vip},

@@ -72,6 +72,33 @@ func SetDestination(frame []byte, dst netip.AddrPort) ([]byte, error) {
 		now = binary.BigEndian.AppendUint16(now, dst.Port())
 		binary.BigEndian.PutUint16(payload[offPortDst:], dst.Port())
 	}
+	d.adjustSum(was, now)
+	return changed, nil
+}
+
+// SetSourcePort returns the frame with another source port, and with checksums
+// that are right if they were right before. It fails where ReadTuple fails, and
+// for protocols without ports.
+func SetSourcePort(frame []byte, port uint16) ([]byte, error) {
+	changed := slices.Clone(frame)
+	d, err := parseWhole(changed)
+	if err != nil {
+		return nil, err
+	}
+	if !d.hasPorts() {
+		return nil, fmt.Errorf("packets of IP protocol %d have no ports", d.proto)
+	}
+	field := d.payload()[:offPortDst]
+	was := bytes.Clone(field)
+	binary.BigEndian.PutUint16(field, port)
+	d.adjustSum(was, field)
+	return changed, nil
+}
+
+// adjustSum corrects the transport's checksum of a datagram in which now stands
+// where was stood.
+func (d *datagram) adjustSum(was, now []byte) {
+	payload := d.payload()
 	switch d.proto {
 	case protoTCP:
 		adjust(payload[offTCPSum:], was, now)
@@ -87,7 +114,6 @@ func SetDestination(frame []byte, dst netip.AddrPort) ([]byte, error) {
 	case protoICMPv6:
 		adjust(payload[offICMPSum:], was, now)
 	}
-	return changed, nil
 }
 
 // parseWhole takes a frame apart whose packet is not a fragment and holds the

@@ -19,7 +19,8 @@ func addrPort(v6 bool) *rapid.Generator[netip.AddrPort] {
 	})
 }
 
-// What SetDestination changes is what a computation of the whole packet gives.
+// What SetDestination and SetSourcePort change is what a computation of the whole
+// packet gives.
 func TestSetDestination(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v6 := rapid.Bool().Draw(t, "v6")
@@ -53,6 +54,17 @@ func TestSetDestination(t *testing.T) {
 			if !sameButForZero(got, want) {
 				t.Fatalf("\n got %x\nwant %x", got, want)
 			}
+		}
+		s.src = netip.AddrPortFrom(s.src.Addr(), rapid.Uint16().Draw(t, "port"))
+		moved, err := SetSourcePort(got, s.src.Port())
+		if s.proto == 1 || s.proto == 58 || s.proto == 47 {
+			if err == nil {
+				t.Fatal("a port was set where there is none")
+			}
+			return
+		}
+		if want := append(s.frame(), padding...); err != nil || !sameButForZero(moved, want) {
+			t.Fatalf("%v\n got %x\nwant %x", err, moved, want)
 		}
 	})
 	if _, err := SetDestination(shape{src: client4, dst: vip4, proto: 6}.frame(), vip6); err == nil {
