@@ -280,7 +280,7 @@ func TestAnswers(t *testing.T) {
 	st := newStand(t)
 	next[Connected](t, st)
 	gateway := netip.MustParsePrefix("2001:db8:30::1/64")
-	wants := Wants{MAC: ownMAC, Zone: 5, Refresh: time.Hour, Gateways: []netip.Prefix{gateway}, Hops: []netip.Addr{host(11)}}
+	wants := Wants{MAC: ownMAC, Zone: 5, Refresh: time.Hour, Gateways: append(gateways(), gateway), Hops: []netip.Addr{host(11)}}
 	st.bridge.Want(wants)
 	// Whether the VIP and the gateway are free (RFC 4862).
 	const forVIP = "3333ff000100 02000000000b 86dd 6000 0000 0018 3a ff 00000000000000000000000000000000 ff0200000000000000000001ff000100 87004acf 00000000 20010db8002000000000000000000100"
@@ -299,10 +299,17 @@ func TestAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	expires := up(pipeline.TableToMember, segment(t, 6, client, member))
+	expires.Match = append(handedUp(nil, 6, client, vip).Match[1:], openflow.InPort.Exact(2), openflow.Reg5.Exact(0xb007))
+	expired, err := packet.Expired(packet.Tag(segment(t, 6, client, vip), 7), ownMAC, gateways()[0].Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
 	cases := []struct {
 		in   *openflow.PacketIn
 		want []byte
 	}{
+		{expires, expired},
 		{up(pipeline.TableRest, segment(t, 6, client, vip)), reset},
 		{up(pipeline.TableSlots, segment(t, 17, client6, vip6)), unreachable},
 		{up(pipeline.TableOwn, unhex(t, forVIP)), packet.Announce(ownMAC, vip6.Addr(), false)[0]},
@@ -314,7 +321,7 @@ func TestAnswers(t *testing.T) {
 	st.sw.Async(up(pipeline.TableClassify, unhex(t, arpReplyFrame)))
 	next[NextHopFound](t, st) // all that came before has been seen
 	for _, out := range st.sw.PacketOuts() {
-		if !bytes.Equal(out.Data, packet.Ask(ownMAC, netip.Addr{}, host(11))) {
+		if !bytes.Equal(out.Data, packet.Ask(ownMAC, gateways()[0].Addr(), host(11))) {
 			t.Errorf("a brlb that stands by sends %x", out.Data)
 		}
 	}

@@ -35,7 +35,7 @@ func (v *serving) packetIn(ctx context.Context, m *openflow.PacketIn) error {
 			v.bridge.resent++
 			v.bridge.mu.Unlock()
 		}
-	case pipeline.TableOwn, pipeline.TableRest, pipeline.TableSlots:
+	case pipeline.TableOwn, pipeline.TableRest, pipeline.TableSlots, pipeline.TableToMember:
 		messages, err = answer(m, &v.wants)
 	}
 	if err != nil {
@@ -56,14 +56,17 @@ func (v *serving) learn(m *openflow.PacketIn) {
 }
 
 // answer answers what the switch cannot: a neighbour solicitation without the
-// asker's MAC, and a packet that nobody serves. The answer leaves by the port
-// where the packet came in.
+// asker's MAC, a packet that nobody serves, and one whose time to live has run
+// out. The answer leaves by the port where the packet came in.
 func answer(m *openflow.PacketIn, w *Wants) ([]openflow.Message, error) {
 	var frame []byte
 	var err error
-	if m.Table == pipeline.TableOwn {
+	switch m.Table {
+	case pipeline.TableOwn:
 		frame, err = packet.Advertise(m.Data, w.MAC, w.routes)
-	} else {
+	case pipeline.TableToMember:
+		frame, err = expired(m, w)
+	default:
 		frame, err = packet.Reject(m.Data, w.MAC)
 	}
 	if err != nil {
@@ -73,6 +76,23 @@ func answer(m *openflow.PacketIn, w *Wants) ([]openflow.Message, error) {
 		BufferID: openflow.NoBuffer, InPort: openflow.PortController,
 		Actions: []openflow.Action{openflow.Output{Port: m.InPort()}}, Data: frame,
 	}}, nil
+}
+
+// expired says that the time to live of a packet has run out. A gateway says so,
+// if brlb has one of that family; else the VIP does.
+func expired(m *openflow.PacketIn, w *Wants) ([]byte, error) {
+	frame, ends, err := asSent(m)
+	if err != nil {
+		return nil, err
+	}
+	router := ends.Dst.Addr()
+	for _, gateway := range w.Gateways {
+		if gateway.Addr().Is6() == router.Is6() {
+			router = gateway.Addr()
+			break
+		}
+	}
+	return packet.Expired(packet.Tag(frame, pipeline.StrippedTag(m.Match)), w.MAC, router)
 }
 
 // source says how an address was found.
@@ -86,22 +106,9 @@ func source(addr netip.Addr) string {
 // putBack flushes the conntrack entry that stands in the way of a packet, and
 // sends the packet through the tables again.
 func putBack(m *openflow.PacketIn, zone uint16) ([]openflow.Message, error) {
-	ends, err := packet.ReadTuple(m.Data)
+	frame, ends, err := asSent(m)
 	if err != nil {
 		return nil, err
-	}
-	frame := m.Data
-	if orig, ok := originalTuple(m.Match, ends.Proto); ok && orig.Dst != ends.Dst {
-		// The entry has translated the packet already: undo that.
-		if frame, err = packet.SetDestination(frame, orig.Dst); err != nil {
-			return nil, err
-		}
-		if ends.Src.Port() != orig.Src.Port() {
-			if frame, err = packet.SetSourcePort(frame, orig.Src.Port()); err != nil {
-				return nil, err
-			}
-		}
-		ends = orig
 	}
 	flush := &openflow.CTFlush{
 		Proto: ends.Proto, HasZone: true, Zone: zone,
@@ -115,6 +122,23 @@ func putBack(m *openflow.PacketIn, zone uint16) ([]openflow.Message, error) {
 		Actions: pipeline.Resend(), Data: frame,
 	}
 	return []openflow.Message{flush, again}, nil
+}
+
+// asSent returns a packet as its sender sent it: if its entry has translated it
+// already, that is undone.
+func asSent(m *openflow.PacketIn) (frame []byte, ends packet.Tuple, err error) {
+	frame = m.Data
+	if ends, err = packet.ReadTuple(frame); err != nil {
+		return nil, ends, err
+	}
+	orig, ok := originalTuple(m.Match, ends.Proto)
+	if !ok || orig.Dst == ends.Dst {
+		return frame, ends, nil
+	}
+	if frame, err = packet.SetDestination(frame, orig.Dst); err == nil && ends.Src.Port() != orig.Src.Port() {
+		frame, err = packet.SetSourcePort(frame, orig.Src.Port())
+	}
+	return frame, orig, err
 }
 
 // originalTuple reads the tuple of the connection's first packet, which the

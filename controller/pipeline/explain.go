@@ -167,6 +167,10 @@ func baseRow(f *openflow.FlowMod) string {
 		case prioRow:
 			return "any other SYN, through conntrack"
 		}
+	case TableToMember:
+		if f.Priority == prioSpecial {
+			return "the packet's time to live ends here: its sender is told"
+		}
 	case TableToClient:
 		return "out by the MAC, VLAN and port remembered at the start"
 	}

@@ -129,6 +129,7 @@ func (fr frame) baseFlows(drop bool) []*openflow.FlowMod {
 			flows = append(flows, fr.reuseFlows(f)...)
 		}
 	}
+	flows = append(flows, expiredFlows()...)
 	return append(flows, fr.ndFlows()...)
 }
 

@@ -107,6 +107,8 @@ func TestLiveWhereDoesThisPacketGo(t *testing.T) {
 			[]string{"src=02:00:5e:00:01:02,dst=02:00:00:00:01:01", "ttl=63", ",2"}, []string{"ct(commit"}},
 		{"an established connection of a member that drains", toVIP + ack + mark(be2), "trk,est",
 			[]string{"dst=02:00:00:00:01:02", ",2"}, nil},
+		{"a packet whose time to live ends", strings.Replace(toVIP, "nw_ttl=64", "nw_ttl=1", 1) + ack + mark(be1), "trk,est",
+			[]string{"meter(", "controller("}, []string{",2"}},
 		{"an answer", fromBe1 + ack + mark(be1) + ",ct_label=0x10200000000aa", "trk,est,rpl",
 			[]string{"src=02:00:5e:00:01:02,dst=02:00:00:00:00:aa", "ttl=63", ",1"}, nil},
 		{"an answer that goes out of the port by which it came", fromBe1 + ack + mark(be1) + ",ct_label=0x20200000000aa", "trk,est,rpl",
