@@ -202,9 +202,9 @@ func (l *loop) Metrics() *api.Metrics {
 	v := l.view.Load()
 	m := &api.Metrics{Status: l.Status(), Probes: map[api.ProbeKey]api.ProbeCounts{}}
 	l.stats.fill(m)
-	counters, sessions, resent := l.bridge.Counters()
+	counters := l.bridge.Counters()
 	m.MessagesSent, m.MessagesRecv = byName(counters.Sent), byName(counters.Received)
-	m.EventsDropped, m.Sessions, m.Resent = counters.EventsDropped, sessions, resent
+	m.EventsDropped, m.Sessions, m.Resent, m.Answered = counters.EventsDropped, counters.Sessions, counters.Resent, counters.Answered
 	for i := range v.snapshot.Pools {
 		p := &v.snapshot.Pools[i]
 		for j := range p.Members {

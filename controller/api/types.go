@@ -425,6 +425,7 @@ type Metrics struct {
 	Sessions        uint64 // OpenFlow sessions since the start
 	DriftRepairs    uint64
 	Resent          uint64 // packets put back after their stale conntrack entry was flushed
+	Answered        uint64 // packets answered by brlb instead of the switch
 	Probes          map[ProbeKey]ProbeCounts
 	ReloadOK        bool      // the newest attempt to load the configuration succeeded
 	ReloadAt        time.Time // of the newest success

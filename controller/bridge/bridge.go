@@ -55,6 +55,7 @@ type Bridge struct {
 	wants    Wants            // newest wish of the owner
 	counters session.Counters // of past sessions
 	resent   uint64
+	answered uint64
 }
 
 // Wants is what the owner wants of the sessions, of this one and later ones.
@@ -310,16 +311,29 @@ func (b *Bridge) LastHeard() time.Time { return time.Unix(0, b.heard.Load()) }
 // master's role, unless the switch is dialled.
 func (b *Bridge) Leads() bool { return b.leads.Load() }
 
-// Counters returns message counts over all sessions, the number of sessions,
-// and how many packets were put back on their way.
-func (b *Bridge) Counters() (c session.Counters, sessions, resent uint64) {
+// Counters count over all sessions.
+type Counters struct {
+	session.Counters
+	Sessions uint64
+	Resent   uint64 // packets put back on their way
+	Answered uint64 // packets answered instead of the switch
+}
+
+// Counters returns what was counted until now.
+func (b *Bridge) Counters() Counters {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	c = b.counters
+	c := Counters{Counters: b.counters, Sessions: b.number, Resent: b.resent, Answered: b.answered}
 	if b.current != nil {
-		c = addCounters(c, b.current.Counters())
+		c.Counters = addCounters(c.Counters, b.current.Counters())
 	}
-	return c, b.number, b.resent
+	return c
+}
+
+func (b *Bridge) count(counter *uint64) {
+	b.mu.Lock()
+	*counter++
+	b.mu.Unlock()
 }
 
 // session returns the session that stands, if its number is the one asked for

@@ -269,7 +269,7 @@ func TestStaleConnectionsAreFlushedInTheirZone(t *testing.T) {
 	m.Match = handedUp(nil, 6, other, vip).Match
 	st.sw.Async(m)
 	st.sent(t, segment(t, 6, other, vip))
-	if _, _, resent := st.bridge.Counters(); resent != 2 {
+	if resent := st.bridge.Counters().Resent; resent != 2 {
 		t.Errorf("%d packets put back, want 2", resent)
 	}
 }
@@ -336,6 +336,9 @@ func TestAnswers(t *testing.T) {
 		if out.InPort != openflow.PortController || len(out.Actions) != 1 || out.Actions[0] != openflow.Action(openflow.Output{Port: 2}) {
 			t.Errorf("%+v", out)
 		}
+	}
+	if n := st.bridge.Counters().Answered; n != uint64(len(cases)) {
+		t.Errorf("%d answers are counted, want %d", n, len(cases))
 	}
 }
 

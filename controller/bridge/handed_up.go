@@ -31,12 +31,12 @@ func (v *serving) packetIn(ctx context.Context, m *openflow.PacketIn) error {
 	switch m.Table {
 	case pipeline.TableVIP, pipeline.TableReuse:
 		if messages, err = putBack(m, v.wants.Zone); err == nil {
-			v.bridge.mu.Lock()
-			v.bridge.resent++
-			v.bridge.mu.Unlock()
+			v.bridge.count(&v.bridge.resent)
 		}
 	case pipeline.TableOwn, pipeline.TableRest, pipeline.TableSlots, pipeline.TableToMember:
-		messages, err = answer(m, &v.wants)
+		if messages, err = answer(m, &v.wants); err == nil {
+			v.bridge.count(&v.bridge.answered)
+		}
 	}
 	if err != nil {
 		v.bridge.opts.Logger.Debug("nothing done about a packet", "table", m.Table, "err", err)

@@ -83,6 +83,7 @@ func (s scrape) bridge(m *api.Metrics) {
 	s.counter(driftRepairs, m.DriftRepairs)
 	s.counter(eventsDropped, m.EventsDropped)
 	s.counter(resent, m.Resent)
+	s.counter(answered, m.Answered)
 	s.gauge(reloadOK, truth(m.ReloadOK))
 	if !m.ReloadAt.IsZero() {
 		s.gauge(reloadAt, float64(m.ReloadAt.UnixMilli())/1000)

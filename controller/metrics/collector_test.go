@@ -39,6 +39,7 @@ func newSource() *source {
 		Sessions:        2,
 		DriftRepairs:    3,
 		Resent:          5,
+		Answered:        6,
 		Probes: map[api.ProbeKey]api.ProbeCounts{
 			{Pool: "web", Member: "be1", Check: "web"}: {Results: map[string]uint64{"L7OK": 30, "L7STS": 2}, Seconds: seconds},
 		},

@@ -23,6 +23,8 @@ var (
 		"Events for people that were dropped because they came too fast.")
 	resent = family("resent_packets_total",
 		"Packets put back into the switch after the stale conntrack entry in their way was flushed.")
+	answered = family("answered_packets_total",
+		"Packets answered by brlb itself: refused, out of time to live, or asking whether an IPv6 address is free.")
 
 	sessions = family("openflow_sessions_total",
 		"OpenFlow sessions that were established.")
@@ -76,7 +78,7 @@ var (
 
 // families is all of the above.
 var families = []*prometheus.Desc{
-	buildInfo, switchConnected, ovsdbConnected, inSync, degraded, ownFlows, driftRepairs, eventsDropped, resent,
+	buildInfo, switchConnected, ovsdbConnected, inSync, degraded, ownFlows, driftRepairs, eventsDropped, resent, answered,
 	sessions, messages, bundles, bundleSeconds, convergeSeconds, flowMods,
 	poolSlots, poolActive, poolLayout, rebaseSlots, poolEmergency, serviceOnBackup, poolMembers, slotsMoved,
 	memberActive, memberHealthy, memberSlots, memberWeight,
