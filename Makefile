@@ -57,11 +57,13 @@ test-integration: ## runs the tests on Open vSwitch: private, in a container, in
 test-kernel: install ## runs scenarios on the kernel's datapath, in an emulated guest
 	BRLB_LAB_REQUIRED=1 go test -count=1 -v -timeout=30m $(AS_ROOT) ./integration/kernel
 
-# The layout, and then in turn brlb, raw octets and ovs-ofctl on a private switch.
+# The layout; what 10,000 probes a second cost; and then in turn brlb, raw octets and
+# ovs-ofctl on a private switch.
 .PHONY: bench
-bench: ## measures layout, table and change of one member, beside ovs-ofctl
+bench: ## measures layout, probes, table and change of one member, beside ovs-ofctl
 	.ci/install demo
 	go test -run='^$$' -bench='V1/M=1024/N=4/' -benchmem ./maglev
+	go test -run='^$$' -bench=BenchmarkProber -benchtime=1x $(AS_ROOT) ./health
 	go test -run='^$$' -bench=. -benchtime=200x -timeout=30m $(AS_ROOT) ./integration
 
 .PHONY: lint

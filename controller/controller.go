@@ -175,7 +175,7 @@ func proberOptions(cfg *config.Config, l *loop) health.Options {
 		Source4: cfg.ProbeSource4, Source6: cfg.ProbeSource6, Device: cfg.ProbeDevice, Netns: cfg.ProbeNetns,
 	}
 	return health.Options{
-		Dial: dialer.DialContext, Netns: cfg.ProbeNetns, Allow: cfg.ProbeAllow, AllowExec: cfg.AllowExec,
+		Dial: dialer.DialContext, Connect: dialer.Connect, Netns: cfg.ProbeNetns, Allow: cfg.ProbeAllow, AllowExec: cfg.AllowExec,
 		OnResult: l.probes.observe, Excuse: l.path.excuse,
 	}
 }

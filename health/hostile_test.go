@@ -113,7 +113,7 @@ func TestCertificateExpiresBetweenProbes(t *testing.T) {
 	config := &tls.Config{Certificates: []tls.Certificate{ca.issue(t, time.Now().Add(4*time.Second))}}
 	address := serveTLS(t, config)
 	check := Check{Type: HTTPS, Interval: 2 * time.Second, Timeout: 2 * time.Second, TLS: TLSOptions{CAFile: ca.file}}.WithDefaults()
-	p, err := kinds[HTTPS].compile(check, way{dial: new(Dialer).DialContext})
+	p, err := kinds[HTTPS].compile(check, wayOf(new(Dialer)))
 	if err != nil {
 		t.Fatal(err)
 	}

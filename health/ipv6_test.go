@@ -54,8 +54,9 @@ func TestIPv6OnLoopback(t *testing.T) {
 		t.Errorf("request %q, want %q in it", request, want)
 	}
 	t.Run("from an address", func(t *testing.T) {
-		w := way{dial: (&Dialer{Source4: netip.MustParseAddr("127.0.0.9"), Source6: netip.MustParseAddr("::1"), Device: "lo"}).DialContext}
+		w := wayOf(&Dialer{Source4: netip.MustParseAddr("127.0.0.9"), Source6: netip.MustParseAddr("::1"), Device: "lo"})
 		wantReport(t, attemptBy(t, w, Check{Send: "x", Expect: "x"}, echo), L7OK, "expected answer")
+		wantReport(t, attemptBy(t, w, Check{}, echo), L4OK, "connected")
 	})
 	t.Run("refused", func(t *testing.T) {
 		closed := netip.AddrPortFrom(netip.IPv6Loopback(), closedPort(t).Port())

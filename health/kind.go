@@ -15,6 +15,10 @@ import (
 // IP address alone. It must return when ctx ends.
 type DialFunc func(ctx context.Context, network, address string) (net.Conn, error)
 
+// ConnectFunc opens a TCP connection and closes it at once. It must return when
+// ctx ends.
+type ConnectFunc func(ctx context.Context, address netip.AddrPort) error
+
 // probe makes one attempt. It returns soon after ctx ends: a deadline that
 // passes is the endpoint's failure to answer in time, and the report says so.
 type probe interface {
@@ -39,8 +43,9 @@ type kind struct {
 
 // way is how attempts get to their endpoints.
 type way struct {
-	dial  DialFunc
-	netns string // in which programs run; empty: this process's
+	dial    DialFunc
+	connect ConnectFunc
+	netns   string // in which programs run; empty: this process's
 }
 
 var kinds = map[Type]kind{

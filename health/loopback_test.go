@@ -78,8 +78,11 @@ func untilClosed(c net.Conn) { io.Copy(io.Discard, c) }
 // attempt compiles and makes one attempt on address.
 func attempt(t *testing.T, c Check, address netip.AddrPort) report {
 	t.Helper()
-	return attemptBy(t, way{dial: new(Dialer).DialContext}, c, address)
+	return attemptBy(t, wayOf(new(Dialer)), c, address)
 }
+
+// wayOf is the way of a dialer.
+func wayOf(d *Dialer) way { return way{d.DialContext, d.Connect, d.Netns} }
 
 // attemptBy is attempt on a way of its own.
 func attemptBy(t *testing.T, w way, c Check, address netip.AddrPort) report {
@@ -119,8 +122,8 @@ func closedPort(t *testing.T) netip.AddrPort {
 }
 
 // fullBacklog returns an address whose accept queue is full, so that further
-// connections get no answer.
-func fullBacklog(t *testing.T) netip.AddrPort {
+// connections get no answer until makeRoom is called.
+func fullBacklog(t *testing.T) (address netip.AddrPort, makeRoom func()) {
 	t.Helper()
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
 	if err != nil {
@@ -137,13 +140,17 @@ func fullBacklog(t *testing.T) netip.AddrPort {
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(sa.(*syscall.SockaddrInet4).Port))
+	address = netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(sa.(*syscall.SockaddrInet4).Port))
 	c, err := net.Dial("tcp", address.String()) // a backlog of 0 holds one connection
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	return address
+	return address, func() {
+		if accepted, _, err := syscall.Accept(fd); err == nil {
+			t.Cleanup(func() { syscall.Close(accepted) })
+		}
+	}
 }
 
 func TestTCPOnLoopback(t *testing.T) {
@@ -162,7 +169,13 @@ func TestTCPOnLoopback(t *testing.T) {
 		wantReport(t, attempt(t, Check{}, closedPort(t)), L4CON, "connection refused")
 	})
 	t.Run("no answer", func(t *testing.T) {
-		wantReport(t, attempt(t, Check{Timeout: 100 * time.Millisecond}, fullBacklog(t)), L4TOUT, "no connection")
+		address, _ := fullBacklog(t)
+		wantReport(t, attempt(t, Check{Timeout: 100 * time.Millisecond}, address), L4TOUT, "no connection")
+	})
+	t.Run("a late answer", func(t *testing.T) {
+		address, makeRoom := fullBacklog(t)
+		defer time.AfterFunc(50*time.Millisecond, makeRoom).Stop()
+		wantReport(t, attempt(t, Check{Interval: 10 * time.Second, Timeout: 10 * time.Second}, address), L4OK, "connected")
 	})
 }
 
@@ -212,7 +225,8 @@ func TestHTTPOnLoopback(t *testing.T) {
 		wantReport(t, attempt(t, short, closedPort(t)), L4CON, "connection refused")
 	})
 	t.Run("no connection", func(t *testing.T) {
-		wantReport(t, attempt(t, short, fullBacklog(t)), L4TOUT, "no connection")
+		address, _ := fullBacklog(t)
+		wantReport(t, attempt(t, short, address), L4TOUT, "no connection")
 	})
 }
 

@@ -71,8 +71,8 @@ func TestNetns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	there := way{(&Dialer{Source4: netip.MustParseAddr("127.0.0.9"), Device: "lo", Netns: netns}).DialContext, netns}
-	gone := way{(&Dialer{Netns: "/run/netns/no-such"}).DialContext, "/run/netns/no-such"}
+	there := wayOf(&Dialer{Source4: netip.MustParseAddr("127.0.0.9"), Device: "lo", Netns: netns})
+	gone := wayOf(&Dialer{Netns: "/run/netns/no-such"})
 	exec := Check{Type: Exec, Command: script(t, "readlink /proc/self/ns/net")}
 	for _, tc := range []struct {
 		name    string

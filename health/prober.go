@@ -14,6 +14,9 @@ import (
 type Options struct {
 	// Dial opens the connections of all attempts. Default: a zero [Dialer].
 	Dial DialFunc
+	// Connect is for attempts that only want to know whether a connection opens.
+	// Default: Dial and, where that has its default, [Dialer.Connect].
+	Connect ConnectFunc
 	// Netns is the path of the network namespace in which exec checks run their
 	// programs; empty is that of this process. See also [Dialer.Netns].
 	Netns string
@@ -108,7 +111,10 @@ type watchKey struct {
 // New returns a Prober that watches nothing yet.
 func New(opts Options) *Prober {
 	if opts.Dial == nil {
-		opts.Dial = new(Dialer).DialContext
+		opts.Dial, opts.Connect = new(Dialer).DialContext, new(Dialer).Connect
+	}
+	if opts.Connect == nil {
+		opts.Connect = opts.Dial.connect
 	}
 	setDefault(&opts.History, defaultHistory)
 	setDefault(&opts.MaxInFlight, maxInFlight())
@@ -212,7 +218,7 @@ func (p *Prober) compileAll(targets []Target) (map[Check]*compiledCheck, error) 
 		if p.checks[t.Check] != nil || added[t.Check] != nil {
 			continue
 		}
-		probe, err := kinds[t.Check.Type].compile(t.Check, way{p.opts.Dial, p.opts.Netns})
+		probe, err := kinds[t.Check.Type].compile(t.Check, way{p.opts.Dial, p.opts.Connect, p.opts.Netns})
 		if err != nil {
 			return nil, fmt.Errorf("health: check of target %v: %w", t.Address, err)
 		}

@@ -174,7 +174,7 @@ type measure struct {
 
 	mu    sync.Mutex
 	start time.Time
-	cpu   time.Duration
+	cpu   [2]time.Duration
 	late  []time.Duration
 	codes map[Code]int
 }
@@ -198,10 +198,12 @@ func (m *measure) begin() {
 func (m *measure) print() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	took, used := time.Since(m.start), cpuTime()-m.cpu
+	took, used := time.Since(m.start), cpuTime()
+	user, system := used[0]-m.cpu[0], used[1]-m.cpu[1]
 	slices.Sort(m.late)
 	ms := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-	fmt.Printf("metric %.3f cores\n", float64(used)/float64(took))
+	fmt.Printf("metric %.3f cores\n", float64(user+system)/float64(took))
+	fmt.Printf("metric %.3f kernel-cores\n", float64(system)/float64(took))
 	fmt.Printf("metric %.1f MiB\n", float64(residentBytes())/(1<<20))
 	fmt.Printf("metric %.0f probes/s\n", float64(len(m.late))/took.Seconds())
 	fmt.Printf("metric %.2f late-p50-ms\n", ms(m.late[len(m.late)/2]))
@@ -210,13 +212,15 @@ func (m *measure) print() {
 	fmt.Println("results by code:", m.codes)
 }
 
-// cpuTime is what this process used so far.
-func cpuTime() time.Duration {
+// cpuTime is what this process used so far: itself, and the kernel for it. With
+// servers on the same machine the kernel's part contains what it does for both
+// ends of a connection.
+func cpuTime() [2]time.Duration {
 	var r syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
 		panic(err)
 	}
-	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
+	return [2]time.Duration{time.Duration(r.Utime.Nano()), time.Duration(r.Stime.Nano())}
 }
 
 func residentBytes() int {

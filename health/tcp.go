@@ -28,28 +28,26 @@ func validateExchange(c Check) error {
 
 // tcpProbe opens a connection, and may send something and wait for an answer.
 type tcpProbe struct {
-	dial         DialFunc
+	way          way
 	send, expect []byte
 }
 
 func compileTCP(c Check, w way) (probe, error) {
-	return tcpProbe{w.dial, []byte(c.Send), []byte(c.Expect)}, nil
+	return tcpProbe{w, []byte(c.Send), []byte(c.Expect)}, nil
 }
 
 func (p tcpProbe) probe(ctx context.Context, address netip.AddrPort) report {
-	conn, err := p.dial(ctx, "tcp", address.String())
+	if len(p.send) == 0 && len(p.expect) == 0 {
+		if err := p.way.connect(ctx, address); err != nil {
+			return dialFailed(err)
+		}
+		return report{code: L4OK, detail: "connected"}
+	}
+	conn, err := p.way.dial(ctx, "tcp", address.String())
 	if err != nil {
 		return dialFailed(err)
 	}
 	defer conn.Close()
-	if len(p.send) == 0 && len(p.expect) == 0 {
-		// A reset in place of a close: otherwise each attempt would leave a
-		// socket in TIME_WAIT here, for a minute.
-		if c, ok := conn.(interface{ SetLinger(sec int) error }); ok {
-			c.SetLinger(0)
-		}
-		return report{code: L4OK, detail: "connected"}
-	}
 	defer bindContext(ctx, conn)()
 	return p.exchange(conn)
 }
