@@ -132,6 +132,9 @@ func (s scrape) pool(p *api.Pool) {
 		s.gauge(memberSlots, float64(m.Slots), p.Name, m.Name, m.Address)
 		s.gauge(memberWeight, float64(m.Weight)*float64(m.Percent)/100, p.Name, m.Name, m.Address)
 	}
+	for _, n := range p.Names {
+		s.gauge(poolNames, truth(n.State == "resolved"), p.Name, n.Name, n.Host)
+	}
 	for state, n := range states {
 		s.gauge(poolMembers, float64(n), p.Name, state)
 	}

@@ -26,6 +26,10 @@ func newSource() *source {
 	status := apitest.New(noon).Status()
 	status.Pools[0].Layout, status.Pools[0].Version = "v2", "v2"
 	status.Pools[0].Anchor = &api.Anchor{Digest: "5b7c41a09d3e2f68", Stale: true, RebaseMoves: 91}
+	status.Pools[0].Names = []api.Name{
+		{Name: "dyn", Host: "be.example.org", Port: 80, Addresses: 2, State: "resolved"},
+		{Name: "old", Host: "old.example.org", Port: 80, Addresses: 1, State: "stale", Problem: "NXDOMAIN"},
+	}
 	return &source{&api.Metrics{
 		Status:          status,
 		SlotsMoved:      map[string]api.MoveCounts{"web": {Needed: 342, Collateral: 9}},
@@ -94,6 +98,10 @@ brlb_pool_members{pool="web",state="down"} 1
 brlb_pool_members{pool="web",state="draining"} 0
 brlb_pool_members{pool="web",state="unknown"} 0
 brlb_pool_members{pool="web",state="up"} 3
+# HELP brlb_pool_name_resolved 1 while DNS answers for a member by name; 0 while it is unresolved, or its last answer holds.
+# TYPE brlb_pool_name_resolved gauge
+brlb_pool_name_resolved{host="be.example.org",name="dyn",pool="web"} 1
+brlb_pool_name_resolved{host="old.example.org",name="old",pool="web"} 0
 # HELP brlb_pool_rebase_slots Slots that a rebase of the pool would move; 0 while its anchor is its members.
 # TYPE brlb_pool_rebase_slots gauge
 brlb_pool_rebase_slots{pool="web"} 91
@@ -116,7 +124,7 @@ brlb_slots_moved_total{kind="needed",pool="web"} 342
 `
 	err := testutil.CollectAndCompare(metrics.NewCollector(newSource()), strings.NewReader(want),
 		"brlb_bundles_total", "brlb_config_last_reload_success_timestamp_seconds", "brlb_degraded", "brlb_member_slots",
-		"brlb_openflow_messages_total", "brlb_pool_active_members", "brlb_pool_members", "brlb_probe_duration_seconds",
+		"brlb_openflow_messages_total", "brlb_pool_active_members", "brlb_pool_members", "brlb_pool_name_resolved", "brlb_probe_duration_seconds",
 		"brlb_probes_total", "brlb_slots_moved_total")
 	if err != nil {
 		t.Error(err)

@@ -49,6 +49,8 @@ var (
 		"Slots that a rebase of the pool would move; 0 while its anchor is its members.", "pool")
 	poolEmergency = family("pool_emergency",
 		"1 while a rule decides against what probes say: panic, kept (on_all_down) or short (min_active).", "pool", "rule")
+	poolNames = family("pool_name_resolved",
+		"1 while DNS answers for a member by name; 0 while it is unresolved, or its last answer holds.", "pool", "name", "host")
 	serviceOnBackup = family("service_on_backup",
 		"1 while a backup pool serves.", "service")
 	poolMembers = family("pool_members",
@@ -80,7 +82,7 @@ var (
 var families = []*prometheus.Desc{
 	buildInfo, switchConnected, ovsdbConnected, inSync, degraded, ownFlows, driftRepairs, eventsDropped, resent, answered,
 	sessions, messages, bundles, bundleSeconds, convergeSeconds, flowMods,
-	poolSlots, poolActive, poolLayout, rebaseSlots, poolEmergency, serviceOnBackup, poolMembers, slotsMoved,
+	poolSlots, poolActive, poolLayout, rebaseSlots, poolEmergency, poolNames, serviceOnBackup, poolMembers, slotsMoved,
 	memberActive, memberHealthy, memberSlots, memberWeight,
 	probes, probeSeconds, reloadOK, reloadAt,
 }
