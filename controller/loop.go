@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -372,11 +373,26 @@ func (l *loop) want() {
 	w := bridge.Wants{
 		Lead: l.writer && l.loaded, Hops: l.state.NextHops(), Refresh: l.state.Config().NeighbourRefresh,
 		MAC: l.snapshot.MAC, Gateways: l.snapshot.Gateways, VLANs: l.inventory.VLANs, Zone: l.snapshot.Zone,
+		Listens: ownIPv6(l.snapshot),
 	}
 	if !w.Equal(&l.wanted) {
 		l.wanted = w
 		l.bridge.Want(w)
 	}
+}
+
+// ownIPv6 lists the IPv6 addresses of VIPs and gateways, in order.
+func ownIPv6(s *state.Snapshot) []netip.Addr {
+	var addrs []netip.Addr
+	for i := range s.Services {
+		addrs = append(addrs, s.Services[i].Addresses...)
+	}
+	for _, gateway := range s.Gateways {
+		addrs = append(addrs, gateway.Addr())
+	}
+	addrs = slices.DeleteFunc(addrs, netip.Addr.Is4)
+	slices.SortFunc(addrs, netip.Addr.Compare)
+	return slices.Compact(addrs)
 }
 
 // wantNames tells the resolver what it must ask for, if that has changed.

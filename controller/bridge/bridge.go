@@ -71,14 +71,17 @@ type Wants struct {
 	// MAC and Gateways are brlb's own addresses.
 	MAC      openflow.MAC
 	Gateways []netip.Prefix
-	VLANs    []uint16 // in which to ask and announce, beside the bridge's own network
-	Zone     uint16   // of conntrack
+	// Listens are IPv6 addresses for which brlb answers: their groups are joined.
+	Listens []netip.Addr
+	VLANs   []uint16 // in which to ask and announce, beside the bridge's own network
+	Zone    uint16   // of conntrack
 }
 
 // Equal says whether two wishes are the same.
 func (w *Wants) Equal(other *Wants) bool {
 	return w.Lead == other.Lead && w.Refresh == other.Refresh && w.MAC == other.MAC && w.Zone == other.Zone &&
-		slices.Equal(w.Hops, other.Hops) && slices.Equal(w.Gateways, other.Gateways) && slices.Equal(w.VLANs, other.VLANs)
+		slices.Equal(w.Hops, other.Hops) && slices.Equal(w.Gateways, other.Gateways) && slices.Equal(w.VLANs, other.VLANs) &&
+		slices.Equal(w.Listens, other.Listens)
 }
 
 // routes says whether others use an address of brlb's as a gateway. The one from

@@ -212,6 +212,19 @@ func TestVLANs(t *testing.T) {
 	st.sent(t, packet.Tag(packet.Announce(ownMAC, vip.Addr(), false)[1], 100))
 }
 
+// Solicitations for brlb's IPv6 addresses are sent to groups, which snooping
+// switches forward only to who has joined.
+func TestGroupsAreJoined(t *testing.T) {
+	st := newStand(t)
+	next[Connected](t, st)
+	wants := Wants{Lead: true, MAC: ownMAC, Refresh: time.Hour, Listens: []netip.Addr{vip6.Addr()}, VLANs: []uint16{30}}
+	st.bridge.Want(wants)
+	st.sent(t, packet.Tag(packet.Join(ownMAC, wants.Listens)[0], 30))
+	wants.Hops = []netip.Addr{member6.Addr()}
+	st.bridge.Want(wants)
+	st.sent(t, packet.Join(ownMAC, []netip.Addr{vip6.Addr(), packet.LinkLocal(ownMAC)})[0])
+}
+
 func TestIPv6NextHopsAreAskedFor(t *testing.T) {
 	st := newStand(t)
 	next[Connected](t, st)

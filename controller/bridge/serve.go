@@ -210,6 +210,8 @@ func (v *serving) loop(ctx context.Context) error {
 	defer look.Stop()
 	v.asking = time.NewTimer(0)
 	defer v.asking.Stop()
+	rejoin := time.NewTicker(rejoinAfter)
+	defer rejoin.Stop()
 	v.retake = time.NewTimer(retakeRole)
 	defer v.retake.Stop()
 	if err := v.takeWants(ctx); err != nil {
@@ -227,6 +229,10 @@ func (v *serving) loop(ctx context.Context) error {
 			}
 		case <-v.retake.C:
 			if err := v.lead(ctx); err != nil {
+				return err
+			}
+		case <-rejoin.C:
+			if err := v.join(ctx); err != nil {
 				return err
 			}
 		case now := <-v.asking.C:
@@ -267,7 +273,31 @@ func (v *serving) takeWants(ctx context.Context) error {
 	v.neighbours.SetRefresh(v.wants.Refresh)
 	v.neighbours.Want(v.wants.Hops, time.Now())
 	v.asking.Reset(0)
-	return v.lead(ctx)
+	if err := v.lead(ctx); err != nil {
+		return err
+	}
+	return v.join(ctx)
+}
+
+// rejoinAfter is how often groups are joined anew. Snooping switches forget a
+// group after 260 s (RFC 3810 section 9.4), and a frame may be lost.
+const rejoinAfter = time.Minute
+
+// join has neighbour solicitations for brlb's addresses reach the switch.
+func (v *serving) join(ctx context.Context) error {
+	if !v.wants.Lead || v.wants.MAC == (openflow.MAC{}) {
+		return nil
+	}
+	listens := v.wants.Listens
+	if slices.ContainsFunc(v.wants.Hops, netip.Addr.Is6) {
+		listens = append(slices.Clone(listens), packet.LinkLocal(v.wants.MAC))
+	}
+	for _, frame := range packet.Join(v.wants.MAC, listens) {
+		if err := v.session.Send(ctx, v.wants.everywhere(frame)...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // retakeRole is how long brlb waits before it takes back the master's role from
