@@ -90,8 +90,12 @@ func (s *State) SetResolved(name resolve.Name, answer resolve.Answer, now time.T
 	if is.state == was.state {
 		is.since = was.since
 	}
+	same := slices.Equal(is.addrs, was.addrs)
+	if same && is.state == was.state && is.problem == was.problem {
+		return
+	}
 	s.names[name] = is
-	if !slices.Equal(is.addrs, was.addrs) {
+	if !same {
 		s.listMembers()
 		s.forget()
 	}
