@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"brlb/controller/state"
+	"brlb/openflow"
 )
 
 // flushing is the snapshot of a switch that needs entries flushed.
@@ -95,6 +97,50 @@ func TestReuseZone(t *testing.T) {
 	for zone, want := range map[uint16]uint16{18200: 50968, 1: 32769, 32768: 1, 65535: 32767} {
 		if got := (frame{zone: zone}).reuseZone(); got != want {
 			t.Errorf("zone %d: %d, want %d", zone, got, want)
+		}
+	}
+}
+
+// A SYN from a port that is known goes up once, also after a connection of it
+// was closed; the one after that goes on.
+func TestLiveReuse(t *testing.T) {
+	r := startReal(t)
+	snap := flushing(t, small)
+	r.hold(t, snap)
+	first := r.trace("in_port=1,tcp,dl_src=02:00:00:00:00:aa,dl_dst=02:00:5e:00:01:02,nw_src=10.20.0.10,nw_dst=10.20.0.100,nw_ttl=64,tp_src=40000,tp_dst=80,tcp_flags=0x002", "trk,new")
+	if !strings.Contains(first, "ct(commit,zone=5,mark=") || !strings.Contains(first, "nat(dst=") {
+		t.Errorf("a first SYN is not sent on:\n%s", first)
+	}
+	r.ovs.Appctl("dpctl/ct-disable-tcp-seq-chk") // the segments below have no numbers
+	sent := func(flags string) {
+		r.ovs.Appctl("netdev-dummy/receive", "p1", fmt.Sprintf(
+			"in_port(1),eth(src=02:00:00:00:00:aa,dst=02:00:5e:00:01:02),eth_type(0x0800),ipv4(src=10.20.0.10,dst=10.20.0.100,proto=6,tos=0,ttl=64,frag=no),tcp(src=40000,dst=80),tcp_flags(%s)", flags))
+	}
+	count := func(table uint8, priority uint16) (packets uint64) {
+		selector := openflow.AllFlows()
+		selector.Table = table
+		flows, err := r.session.Flows(t.Context(), openflow.FlowStatsRequest(selector))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range flows {
+			if f.Priority == priority {
+				packets += f.PacketCount
+			}
+		}
+		return packets
+	}
+	for i, step := range []struct {
+		flags    string
+		up, sent uint64
+	}{
+		{"syn", 0, 1}, {"syn", 1, 1}, {"syn", 1, 2}, {"syn", 2, 2}, {"syn", 2, 3},
+		{"ack", 2, 4}, {"fin|ack", 2, 5}, {"fin|ack", 2, 6}, {"syn", 3, 6}, {"syn", 3, 7}, {"fin|rst", 3, 7},
+	} {
+		sent(step.flags)
+		r.ovs.Appctl("revalidator/wait") // counters of cached flows come late
+		if up, sent := count(TableReuse, prioSpecial), count(TableToMember, prioRow); up != step.up || sent != step.sent {
+			t.Errorf("step %d, %s: %d packets to the controller and %d to members, want %d and %d", i, step.flags, up, sent, step.up, step.sent)
 		}
 	}
 }
