@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"brlb/controller/packet"
+	"brlb/controller/pipeline"
 	"brlb/openflow"
 )
 
@@ -132,4 +133,41 @@ func TestPutBack(t *testing.T) {
 			t.Errorf("%s: %v", name, messages)
 		}
 	}
+}
+
+// Whatever a switch hands up, nothing panics, what came is not changed, and the
+// switch can be sent what comes of it.
+func FuzzHandedUp(f *testing.F) {
+	for _, proto := range []uint8{6, 17, 132} {
+		f.Add(uint8(pipeline.TableVIP), segment(f, proto, client, vip))
+		f.Add(uint8(pipeline.TableRest), segment(f, proto, client6, vip6))
+		f.Add(uint8(pipeline.TableToMember), segment(f, proto, client, member))
+	}
+	f.Add(uint8(pipeline.TableOwn), packet.Ask(ownMAC, netip.Addr{}, vip6.Addr()))
+	f.Add(uint8(pipeline.TableOwn), make([]byte, 60))
+	wants := Wants{MAC: ownMAC, Gateways: gateways(), Zone: 5}
+	f.Fuzz(func(t *testing.T, table uint8, frame []byte) {
+		was := bytes.Clone(frame)
+		src, dst := client, vip
+		if ends, err := packet.ReadTuple(frame); err == nil && ends.Dst.Addr().Is6() {
+			src, dst = client6, vip6
+		}
+		m := handedUp(frame, 6, src, dst)
+		m.Table = table
+		again, err := putBack(m, wants.Zone)
+		answers, _ := answer(m, &wants)
+		if !bytes.Equal(was, frame) {
+			t.Fatal("the packet-in was changed")
+		}
+		if err == nil {
+			if out := again[1].(*openflow.PacketOut); len(out.Data) != len(frame) {
+				t.Errorf("%d octets came, %d are put back", len(frame), len(out.Data))
+			}
+		}
+		for _, m := range append(again, answers...) {
+			if _, err := openflow.Append(nil, 1, m); err != nil && len(frame) < 60000 {
+				t.Error(err)
+			}
+		}
+	})
 }
