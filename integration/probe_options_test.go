@@ -119,6 +119,17 @@ func TestProbeOptions(t *testing.T) {
 		from("10.30.0.2")
 	})
 
+	t.Run("through a bridge that drops all else", func(t *testing.T) {
+		restartWith(t, s, probing(s, "miss: drop", check))
+		await(t, s, "all members active", stand.Steady(4))
+		ip("neighbour", "flush", "dev", bridge)
+		seen.take()
+		from("10.30.0.2")
+		await(t, s, "all members active", func(st *api.Status) bool {
+			return stand.Steady(4)(st) && st.Pools[0].Members[3].Check.Consecutive > 5
+		})
+	})
+
 	t.Run("probe_source", func(t *testing.T) {
 		ip("address", "add", "10.30.0.9/24", "dev", bridge)
 		restartWith(t, s, probing(s, "probe_source: 10.30.0.9", check))

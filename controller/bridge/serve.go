@@ -184,7 +184,7 @@ func (v *serving) readPorts(ctx context.Context) error {
 
 func port(p *openflow.Port) state.Port {
 	return state.Port{
-		Number: uint32(p.No), Name: p.Name,
+		Number: uint32(p.No), Name: p.Name, MAC: p.HWAddr,
 		Live: p.IsLive() && p.Config&openflow.PortDown == 0,
 	}
 }

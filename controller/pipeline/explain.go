@@ -117,6 +117,8 @@ func baseRow(f *openflow.FlowMod) string {
 		switch f.Priority {
 		case prioMiss:
 			return "none of brlb's business"
+		case prioHost:
+			return "to or from the bridge's own host"
 		case prioVIPRest:
 			return "nothing is served there: never forwarded"
 		case prioForUs:
@@ -149,6 +151,8 @@ func baseRow(f *openflow.FlowMod) string {
 			return "an answer of a known connection, or an ICMP error about one, to its client"
 		case prioUnbroken:
 			return "for brlb's MAC, but of no known connection: dropped"
+		case prioToHost:
+			return "to the bridge's own host, an answer to a probe perhaps"
 		}
 		return "none of brlb's business"
 	case TableRest, TableForUs:

@@ -95,8 +95,9 @@ func move(src, dst openflow.Subfield) openflow.Action {
 	return openflow.RegMove{Src: src, Dst: dst}
 }
 
-// baseFlows are the rows that the pipeline needs whatever the services are.
-func (fr frame) baseFlows(drop bool) []*openflow.FlowMod {
+// baseFlows are the rows that the pipeline needs whatever the services are. host
+// is the MAC of the bridge's own device.
+func (fr frame) baseFlows(drop bool, host openflow.MAC) []*openflow.FlowMod {
 	cookie := Cookie(KindBase, 0, 0)
 	var flows []*openflow.FlowMod
 	row := func(table uint8, priority uint16, match openflow.Match, instructions ...openflow.Instruction) {
@@ -108,6 +109,13 @@ func (fr frame) baseFlows(drop bool) []*openflow.FlowMod {
 		other = append(other, apply(output(openflow.PortNormal)))
 	}
 	row(TableClassify, prioMiss, nil, other...)
+	if drop && host != (openflow.MAC{}) {
+		// But for the host that the bridge is on: probes come from there.
+		toHost := openflow.Match{openflow.EthDst.MAC(host)}
+		row(TableClassify, prioHost, openflow.Match{openflow.InPort.Exact(uint64(openflow.PortLocal))}, apply(output(openflow.PortNormal)))
+		row(TableClassify, prioHost, toHost, apply(output(openflow.PortLocal)))
+		row(TableReply, prioToHost, toHost, apply(output(openflow.PortLocal)))
+	}
 	// Answers to brlb's own questions.
 	row(TableClassify, prioAnswer, openflow.Match{openflow.EthDst.MAC(fr.mac), isARP, openflow.ARPOp.Exact(arpReply)}, apply(toController()))
 	// Nobody else has this MAC: NORMAL would flood what is sent to it, and

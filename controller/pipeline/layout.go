@@ -80,6 +80,7 @@ const (
 	prioReply    = 31000 // what a member sends from its service port
 	prioVIPRest  = 30000 // whatever else goes to a VIP: never forwarded
 	prioForUs    = 29000 // whatever else goes to brlb's MAC: likewise
+	prioHost     = 2     // with miss: drop, to and from the bridge's own device
 	prioMiss     = 1
 
 	prioRow     = 100 // rows of own tables
@@ -99,6 +100,7 @@ const (
 	prioInvalid = 120 // SYN that conntrack calls invalid
 
 	prioUnbroken = 50 // table 3: addressed to us, without an entry
+	prioToHost   = 40 // the same, to the bridge's own device
 )
 
 // Kind says what a flow is for. It stands in the flow's cookie.

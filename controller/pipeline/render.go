@@ -210,6 +210,7 @@ func slotRows(pool uint16, owners []uint16, old []Row, oldOwners []uint16) ([]Ro
 type sharedInput struct {
 	frame
 	drop     bool
+	host     openflow.MAC // of the bridge's own device
 	gateways []netip.Prefix
 	services []state.Service
 	answers  []bool   // by service: connections find members, or are refused
@@ -226,6 +227,11 @@ func sharedInputOf(s *state.Snapshot) sharedInput {
 	in := sharedInput{
 		frame: frameOf(s), drop: s.Drop, gateways: s.Gateways,
 		services: s.Services, answers: make([]bool, len(s.Services)),
+	}
+	for _, p := range s.Ports {
+		if p.Number == uint32(openflow.PortLocal) {
+			in.host = p.MAC
+		}
 	}
 	pools := make(map[uint16]*state.Pool, len(s.Pools))
 	for i := range s.Pools {
@@ -289,7 +295,7 @@ func ownPortProtos(s *state.Snapshot) []config.Proto {
 }
 
 func (in *sharedInput) equal(other *sharedInput) bool {
-	return in.frame == other.frame && in.drop == other.drop &&
+	return in.frame == other.frame && in.drop == other.drop && in.host == other.host &&
 		slices.Equal(in.gateways, other.gateways) &&
 		slices.EqualFunc(in.services, other.services, func(a, b state.Service) bool { return a.Equal(&b) }) &&
 		slices.Equal(in.answers, other.answers) &&
@@ -298,7 +304,7 @@ func (in *sharedInput) equal(other *sharedInput) bool {
 
 func (in *sharedInput) render() (Set, error) {
 	base, own, reply := GroupID{KindBase, 0}, GroupID{KindOwn, 0}, GroupID{KindReply, 0}
-	flows := map[GroupID][]*openflow.FlowMod{base: in.baseFlows(in.drop)}
+	flows := map[GroupID][]*openflow.FlowMod{base: in.baseFlows(in.drop, in.host)}
 	for _, g := range in.gateways {
 		flows[own] = append(flows[own], ownFlows(g.Addr())...)
 		if g.Addr().Is6() {

@@ -63,6 +63,7 @@ type Port struct {
 	Number uint32
 	Name   string
 	Live   bool // OFPPS_LIVE: carrier and BFD, CFM, LACP where configured
+	MAC    openflow.MAC
 }
 
 // Member is one member of a pool in a Snapshot.
