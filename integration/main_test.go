@@ -80,6 +80,17 @@ func onBoth(t *testing.T, scenario func(t *testing.T, s *stand.Stand)) {
 	}
 }
 
+// onBothWith is onBoth with further options.
+func onBothWith(t *testing.T, options stand.Options, scenario func(t *testing.T, s *stand.Stand)) {
+	for _, m := range machines {
+		t.Run(m.name, func(t *testing.T) {
+			o := m.options
+			o.IPv6, o.Config = options.IPv6, options.Config
+			scenario(t, start(t, o))
+		})
+	}
+}
+
 // onUserspace runs a scenario on this machine's Open vSwitch.
 func onUserspace(t *testing.T, scenario func(t *testing.T, s *stand.Stand)) {
 	scenario(t, start(t, stand.Options{}))

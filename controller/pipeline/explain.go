@@ -159,8 +159,6 @@ func baseRow(f *openflow.FlowMod) string {
 		switch f.Priority {
 		case prioRow:
 			return "an ICMP error or a fragment: conntrack knows whose"
-		case prioSpecial:
-			return "the rest of a long echo request: answered in the switch"
 		case prioSilence:
 			return "other ICMP: dropped"
 		}

@@ -25,7 +25,7 @@ const (
 
 	echoTTL = 64
 
-	fragLater = 3 // nw_frag: any fragment but the first
+	fragAny = 1 // nw_frag: a fragment, the first one too
 
 	tcpFIN = 0x01
 	tcpSYN = 0x02
@@ -65,12 +65,13 @@ func Mark(pool, member uint16) uint32 { return uint32(pool)<<16 | uint32(member)
 func MarkParts(mark uint32) (pool, member uint16) { return uint16(mark >> 16), uint16(mark) }
 
 var (
-	isARP   = openflow.EthType.Exact(etherARP)
-	isTCP   = openflow.IPProto.Exact(protoTCP)
-	isSYN   = openflow.TCPFlags.Masked(tcpSYN, tcpSYN|tcpACK)
-	isLater = openflow.IPFrag.Exact(fragLater)
-	vlan    = openflow.VLANTCI.Whole()
-	keptTag = openflow.Reg5.Range(0, 15)
+	isARP = openflow.EthType.Exact(etherARP)
+	isTCP = openflow.IPProto.Exact(protoTCP)
+	isSYN = openflow.TCPFlags.Masked(tcpSYN, tcpSYN|tcpACK)
+	// Open vSwitch shows no ports of fragments, not even of the first one.
+	isFragment = openflow.IPFrag.Masked(fragAny, fragAny)
+	vlan       = openflow.VLANTCI.Whole()
+	keptTag    = openflow.Reg5.Range(0, 15)
 )
 
 func ctState(set, clear uint64) openflow.OXM { return openflow.CTState.Masked(set, set|clear) }
@@ -148,7 +149,7 @@ func (fr frame) familyFlows(f *family) []*openflow.FlowMod {
 	row := func(table uint8, priority uint16, match openflow.Match, instructions ...openflow.Instruction) {
 		flows = append(flows, flow(cookie, table, priority, match, instructions...))
 	}
-	row(TableOwn, prioRow, f.isEcho(), apply(f.echoAnswer(fr.mac, true)...))
+	row(TableOwn, prioRow, f.isEcho(), apply(f.echoAnswer(fr.mac)...))
 
 	// A SYN on an entry whose member is not active, be it of a connection that
 	// has ended or of one that was never answered: the entry must go before the
@@ -169,10 +170,8 @@ func (fr frame) familyFlows(f *family) []*openflow.FlowMod {
 		row(TableRest, prioRow, f.isError(kind), fr.track(TableVIP))
 		row(TableForUs, prioRow, f.isError(kind), fr.track(TableReply))
 	}
-	row(TableRest, prioRow, openflow.Match{f.isIP, isLater}, fr.track(TableVIP))
-	row(TableForUs, prioRow, openflow.Match{f.isIP, isLater}, fr.track(TableReply))
-	// The rest of an echo request that TableOwn answers.
-	row(TableRest, prioSpecial, openflow.Match{f.isIP, f.isICMP, isLater}, apply(f.echoAnswer(fr.mac, false)...))
+	row(TableRest, prioRow, openflow.Match{f.isIP, isFragment}, fr.track(TableVIP))
+	row(TableForUs, prioRow, openflow.Match{f.isIP, isFragment}, fr.track(TableReply))
 	// No other ICMP is answered for.
 	row(TableRest, prioSilence, openflow.Match{f.isIP, f.isICMP})
 
@@ -213,20 +212,18 @@ func arpAnswer(mac openflow.MAC) []openflow.Action {
 }
 
 // echoAnswer turns an echo request into its reply and sends it back (RFC 792,
-// RFC 4443). Only the first fragment of a long one has the type.
-func (f *family) echoAnswer(mac openflow.MAC, first bool) []openflow.Action {
-	actions := []openflow.Action{
+// RFC 4443).
+func (f *family) echoAnswer(mac openflow.MAC) []openflow.Action {
+	return []openflow.Action{
 		move(openflow.EthSrc.Whole(), openflow.EthDst.Whole()),
 		set(openflow.EthSrc.MAC(mac)),
 		openflow.StackPush{Src: f.dst.Whole()},
 		move(f.src.Whole(), f.dst.Whole()),
 		openflow.StackPop{Dst: f.src.Whole()},
+		set(f.icmpType.Exact(f.echoReply)),
 		openflow.SetNwTTL(echoTTL),
+		output(openflow.PortInPort),
 	}
-	if first {
-		actions = append(actions, set(f.icmpType.Exact(f.echoReply)))
-	}
-	return append(actions, output(openflow.PortInPort))
 }
 
 // ownFlows lead ARP, neighbour solicitations and ping for one of brlb's
@@ -281,9 +278,9 @@ func (fr frame) serviceFlows(service *state.Service) []*openflow.FlowMod {
 			if p.Proto != config.ProtoUDP {
 				continue
 			}
-			// Where conntrack leaves a datagram in fragments, all have its tuple.
+			// Conntrack may leave a datagram in fragments: all have its tuple.
 			for _, port := range ports(openflow.CTTpDst, p.First, p.Last) {
-				flows = append(flows, begins(prioNew, append(slices.Clone(to), isLater, port)))
+				flows = append(flows, begins(prioNew, append(slices.Clone(to), isFragment, port)))
 			}
 		}
 	}
@@ -356,7 +353,7 @@ func hashFlows(p *state.Pool) []*openflow.FlowMod {
 	}
 	f := familyOf(p.IPv6)
 	isUDP := openflow.Match{f.isIP, openflow.IPProto.Exact(protoUDP)}
-	isRest := append(slices.Clone(isUDP), isLater, ctState(ctTracked|ctNew, ctInvalid))
+	isRest := append(slices.Clone(isUDP), isFragment, ctState(ctTracked|ctNew, ctInvalid))
 	return []*openflow.FlowMod{
 		row(prioRow, nil, tupleSlot()...),
 		row(prioSpecial, isUDP, tupleSlot(portsInMAC(openflow.UDPSrc, openflow.UDPDst)...)...),

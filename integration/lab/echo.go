@@ -50,6 +50,12 @@ func serveEcho(name, addr string) error {
 	if err != nil {
 		return fmt.Errorf("lab server %s: %w", name, err)
 	}
+	datagrams, err := net.ListenPacket("udp", addr)
+	if err != nil {
+		return fmt.Errorf("lab server %s: %w", name, err)
+	}
+	defer datagrams.Close()
+	go serveDatagrams(datagrams, name)
 	e := &echo{name: name}
 	e.health.Store(http.StatusOK)
 	mux := http.NewServeMux()

@@ -80,14 +80,8 @@ func (h *Host) Attach(cidr string, options HostOptions) (*Interface, error) {
 	if err := h.addAddress(iface.Name, iface.Addr); err != nil {
 		return nil, err
 	}
-	if options.Gateway != "" {
-		everywhere := "0.0.0.0/0"
-		if iface.Addr.Addr().Is6() {
-			everywhere = "::/0"
-		}
-		if err := h.AddRoute(everywhere, options.Gateway); err != nil {
-			return nil, err
-		}
+	if err := h.addDefaultRoute(iface.Addr, options.Gateway); err != nil {
+		return nil, err
 	}
 	h.interfaces = append(h.interfaces, iface)
 	return iface, nil
@@ -117,6 +111,31 @@ func (h *Host) newInterface(cidr string, options HostOptions) (*Interface, error
 		}
 	}
 	return iface, nil
+}
+
+// AddAddress gives the host's first interface another address, such as one of
+// the other family, and gateway, unless it is empty, as the default route of that
+// family.
+func (h *Host) AddAddress(cidr, gateway string) error {
+	prefix, err := netip.ParsePrefix(cidr)
+	if err != nil {
+		return fmt.Errorf("lab: add address to host %s: %w", h.name, err)
+	}
+	if err := h.addAddress(h.interfaces[0].Name, prefix); err != nil {
+		return err
+	}
+	return h.addDefaultRoute(prefix, gateway)
+}
+
+func (h *Host) addDefaultRoute(own netip.Prefix, gateway string) error {
+	if gateway == "" {
+		return nil
+	}
+	everywhere := "0.0.0.0/0"
+	if own.Addr().Is6() {
+		everywhere = "::/0"
+	}
+	return h.AddRoute(everywhere, gateway)
 }
 
 // Interface returns the host's first interface.

@@ -24,7 +24,8 @@ const serverTimeout = 10 * time.Second
 //	/healthz     its name with status 200, or the one set by SetHealth
 //	/stream?ms=N a byte every N ms, without end
 //
-// with keep-alive as the client likes.
+// with keep-alive as the client likes. A datagram to the same port comes back
+// with the name before it.
 type Server struct {
 	name, addr string
 	host       *Host

@@ -31,6 +31,11 @@ const (
 	VIP        = "10.20.0.100:80"
 	VIPAddress = "10.20.0.100"
 	Gateway    = "10.30.0.1"
+
+	// With Options.IPv6, beside those.
+	VIP6Address    = "2001:db8:20::100"
+	Client6Address = "2001:db8:20::10"
+	Gateway6       = "2001:db8:30::1"
 )
 
 // Options say how the stand differs from the usual one.
@@ -39,6 +44,7 @@ type Options struct {
 	Servers int              // 4 if 0
 	Machine lab.StartMachine // where Open vSwitch runs; nil: on this machine
 	TCP     bool             // OpenFlow over TCP instead of unix sockets
+	IPv6    bool             // every host has an IPv6 address too, and there is a pool web6 with id 6
 	Config  func(string) string
 	Log     io.Writer // of brlb; nil: a file in the lab's directory
 }
@@ -73,7 +79,11 @@ func New(ctx context.Context, options Options) (s *Stand, err error) {
 			s = nil
 		}
 	}()
-	if s.Lab, err = lab.New(ctx, lab.Options{LocalAddrs: []string{"10.30.0.2/24"}, Machine: options.Machine}); err != nil {
+	local := []string{"10.30.0.2/24"}
+	if options.IPv6 {
+		local = append(local, "2001:db8:30::2/64")
+	}
+	if s.Lab, err = lab.New(ctx, lab.Options{LocalAddrs: local, Machine: options.Machine}); err != nil {
 		return s, err
 	}
 	for _, segment := range []string{"p1", "p2"} {
@@ -83,6 +93,11 @@ func New(ctx context.Context, options Options) (s *Stand, err error) {
 	}
 	if s.Client, err = s.Lab.AddHost("client", "10.20.0.10/24", lab.HostOptions{Port: "p1"}); err != nil {
 		return s, err
+	}
+	if options.IPv6 {
+		if err = s.Client.AddAddress(Client6Address+"/64", ""); err != nil {
+			return s, err
+		}
 	}
 	for i := range options.Servers {
 		if err = s.addServer(ctx, i); err != nil {
@@ -110,8 +125,17 @@ func (s *Stand) addServer(ctx context.Context, i int) error {
 		return err
 	}
 	s.Hosts, s.Servers = append(s.Hosts, host), append(s.Servers, server)
-	return nil
+	if !s.options.IPv6 {
+		return nil
+	}
+	if err := host.AddAddress(s.address6(i)+"/64", Gateway6); err != nil {
+		return err
+	}
+	_, err = host.StartServer(ctx, name, "["+s.address6(i)+"]:8080")
+	return err
 }
+
+func (s *Stand) address6(i int) string { return fmt.Sprintf("2001:db8:30::%x", 0x11+i) }
 
 func (s *Stand) address(i int) string { return fmt.Sprintf("10.30.0.%d", 11+i) }
 
@@ -151,8 +175,19 @@ pools:
 	for i := range s.Servers {
 		fmt.Fprintf(&b, "      be%d: %s:8080\n", i+1, s.address(i))
 	}
+	if s.options.IPv6 {
+		b.WriteString("  web6:\n    id: 6\n    check: web\n    members:\n")
+		for i := range s.Servers {
+			fmt.Fprintf(&b, "      be%d: \"[%s]:8080\"\n", i+1, s.address6(i))
+		}
+	}
 	fmt.Fprintf(&b, "services:\n  web: {address: %s, ports: [80/tcp], pool: web}\n", VIPAddress)
-	return b.String()
+	text := b.String()
+	if s.options.IPv6 {
+		text = strings.Replace(text, "gateways: [", "gateways: ["+Gateway6+"/64, ", 1)
+		text = strings.Replace(text, VIPAddress+", ports: [80/tcp], pool: web}", "["+VIPAddress+", \""+VIP6Address+"\"], ports: [80/tcp], pool: web, pool6: web6}", 1)
+	}
+	return text
 }
 
 // WriteConfig writes brlb's configuration file. A running brlb reads it at the
@@ -253,6 +288,19 @@ func describe(status *api.Status, err error) string {
 func Steady(active int) func(*api.Status) bool {
 	return func(s *api.Status) bool {
 		return s.Phase == "steady" && s.InSync && len(s.Pools) > 0 && s.Pools[0].Active == active
+	}
+}
+
+// SteadyPools is the condition that the switch holds tables over so many members,
+// pool by pool.
+func SteadyPools(active ...int) func(*api.Status) bool {
+	return func(s *api.Status) bool {
+		for i, n := range active {
+			if i >= len(s.Pools) || s.Pools[i].Active != n {
+				return false
+			}
+		}
+		return s.Phase == "steady" && s.InSync
 	}
 }
 

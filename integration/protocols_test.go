@@ -1,0 +1,79 @@
+package integration
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	"brlb/integration/stand"
+)
+
+// serve replaces the ports of the stand's service.
+func serve(ports string) func(string) string {
+	return func(text string) string { return strings.Replace(text, "ports: [80/tcp]", "ports: ["+ports+"]", 1) }
+}
+
+func sourcePorts(first, n int) []int {
+	ports := make([]int, n)
+	for i := range ports {
+		ports[i] = first + i*7
+	}
+	return ports
+}
+
+// Datagrams land on the member that the slot table names for their 5-tuple,
+// ports included, and so does every fragment of a long one.
+func TestDatagrams(t *testing.T) {
+	onBothWith(t, stand.Options{Config: serve("80/tcp, 53/udp")}, func(t *testing.T, s *stand.Stand) {
+		vip := stand.VIPAddress + ":53"
+		ports := sourcePorts(20000, 1000)
+		want, err := s.PredictAll(t.Context(), "web", "udp", s.Client.Addr(), ports, vip)
+		must(t, err)
+		compare(t, "short datagrams", want, s.Client.AskEach(t.Context(), vip, ports, 100, 8))
+
+		ports = sourcePorts(30000, 100)
+		want, err = s.PredictAll(t.Context(), "web", "udp", s.Client.Addr(), ports, vip)
+		must(t, err)
+		compare(t, "datagrams of 4,000 octets", want, s.Client.AskEach(t.Context(), vip, ports, 4000, 4))
+	})
+}
+
+// Members of a range get packets on the port that the client used, and those of
+// a service for all protocols likewise.
+func TestPortRanges(t *testing.T) {
+	s := start(t, stand.Options{Config: serve("80/tcp, 8000-8090/udp, 8000-8090/tcp")})
+	vip := stand.VIPAddress + ":8080"
+	for _, proto := range []string{"tcp", "udp"} {
+		ports := sourcePorts(20000, 100)
+		want, err := s.PredictAll(t.Context(), "web", proto, s.Client.Addr(), ports, vip)
+		must(t, err)
+		if proto == "tcp" {
+			compare(t, "range, tcp", want, s.Client.ConnectEach(t.Context(), vip, ports, 8))
+		} else {
+			compare(t, "range, udp", want, s.Client.AskEach(t.Context(), vip, ports, 100, 8))
+		}
+	}
+	must(t, s.WriteConfig(strings.Replace(s.DefaultConfig(), "8000-8090", "any", 1)))
+}
+
+// IPv6, over a service with VIPs of both families.
+func TestIPv6(t *testing.T) {
+	onBothWith(t, stand.Options{IPv6: true, Config: serve("80/tcp, 53/udp")}, func(t *testing.T, s *stand.Stand) {
+		client := netip.MustParseAddr(stand.Client6Address)
+		await(t, s, "both pools", stand.SteadyPools(4, 4))
+		for _, proto := range []string{"tcp", "udp"} {
+			vip, ports := "["+stand.VIP6Address+"]:80", sourcePorts(20000, 1000)
+			if proto == "udp" {
+				vip = "[" + stand.VIP6Address + "]:53"
+			}
+			want, err := s.PredictAll(t.Context(), "web6", proto, client, ports, vip)
+			must(t, err)
+			if proto == "tcp" {
+				compare(t, "IPv6, tcp", want, s.Client.ConnectEach(t.Context(), vip, ports, 8))
+				continue
+			}
+			compare(t, "IPv6, udp", want, s.Client.AskEach(t.Context(), vip, ports, 100, 8))
+			compare(t, "IPv6, datagrams of 4,000 octets", want[:100], s.Client.AskEach(t.Context(), vip, ports[:100], 4000, 4))
+		}
+	})
+}
