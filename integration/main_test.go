@@ -75,14 +75,12 @@ func machines() []machine {
 
 // onBoth runs a scenario on each machine.
 func onBoth(t *testing.T, scenario func(t *testing.T, s *stand.Stand)) {
-	for _, m := range machines() {
-		t.Run(m.name, func(t *testing.T) { scenario(t, start(t, m.options)) })
-	}
+	onBothWith(t, stand.Options{}, scenario)
 }
 
 // onBothWith is onBoth with further options.
 func onBothWith(t *testing.T, options stand.Options, scenario func(t *testing.T, s *stand.Stand)) {
-	for _, m := range machines {
+	for _, m := range machines() {
 		t.Run(m.name, func(t *testing.T) {
 			o := m.options
 			o.IPv6, o.Config = options.IPv6, options.Config

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"brlb/controller/api"
 	"brlb/integration/stand"
 )
 
@@ -41,19 +42,29 @@ func TestDatagrams(t *testing.T) {
 // Members of a range get packets on the port that the client used, and those of
 // a service for all protocols likewise.
 func TestPortRanges(t *testing.T) {
-	s := start(t, stand.Options{Config: serve("80/tcp, 8000-8090/udp, 8000-8090/tcp")})
-	vip := stand.VIPAddress + ":8080"
-	for _, proto := range []string{"tcp", "udp"} {
-		ports := sourcePorts(20000, 100)
-		want, err := s.PredictAll(t.Context(), "web", proto, s.Client.Addr(), ports, vip)
-		must(t, err)
-		if proto == "tcp" {
-			compare(t, "range, tcp", want, s.Client.ConnectEach(t.Context(), vip, ports, 8))
-		} else {
-			compare(t, "range, udp", want, s.Client.AskEach(t.Context(), vip, ports, 100, 8))
-		}
-	}
-	must(t, s.WriteConfig(strings.Replace(s.DefaultConfig(), "8000-8090", "any", 1)))
+	ports := "80/tcp, 8000-8090/udp, 8000-8090/tcp"
+	s := start(t, stand.Options{Config: func(text string) string { return serve(ports)(text) }})
+	askBoth(t, s, "range")
+
+	ports = "any"
+	must(t, s.WriteConfig(s.DefaultConfig()))
+	_, err := s.API.Reload(t.Context(), api.ReloadRequest{})
+	must(t, err)
+	await(t, s, "all ports", stand.Steady(4))
+	askBoth(t, s, "any")
+	_, err = s.Client.Output(t.Context(), "ping", "-c", "1", "-W", "5", stand.VIPAddress)
+	must(t, err)
+}
+
+func askBoth(t *testing.T, s *stand.Stand, when string) {
+	t.Helper()
+	vip, from := stand.VIPAddress+":8080", sourcePorts(20000, 100)
+	want, err := s.PredictAll(t.Context(), "web", "tcp", s.Client.Addr(), from, vip)
+	must(t, err)
+	compare(t, when+", tcp", want, s.Client.ConnectEach(t.Context(), vip, from, 8))
+	want, err = s.PredictAll(t.Context(), "web", "udp", s.Client.Addr(), from, vip)
+	must(t, err)
+	compare(t, when+", udp", want, s.Client.AskEach(t.Context(), vip, from, 100, 8))
 }
 
 // IPv6, over a service with VIPs of both families.

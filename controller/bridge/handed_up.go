@@ -106,6 +106,9 @@ func source(addr netip.Addr) string {
 // putBack flushes the conntrack entry that stands in the way of a packet, and
 // sends the packet through the tables again.
 func putBack(m *openflow.PacketIn, zone uint16) ([]openflow.Message, error) {
+	if opening, err := packet.Opening(m.Data); err == nil {
+		return putBackFragment(m, opening), nil
+	}
 	frame, ends, err := asSent(m)
 	if err != nil {
 		return nil, err
@@ -117,11 +120,22 @@ func putBack(m *openflow.PacketIn, zone uint16) ([]openflow.Message, error) {
 			Dst: ends.Dst.Addr(), DstPort: ends.Dst.Port(),
 		},
 	}
-	again := &openflow.PacketOut{
-		BufferID: openflow.NoBuffer, InPort: m.InPort(),
-		Actions: pipeline.Resend(), Data: frame,
+	return []openflow.Message{flush, through(m, pipeline.Resend(), frame)}, nil
+}
+
+// putBackFragment opens the flow of a fragment, if it is the first one, and sends
+// it through the tables again. The switch hands up the first one first.
+func putBackFragment(m *openflow.PacketIn, opening []byte) []openflow.Message {
+	again := through(m, pipeline.Resend(), m.Data)
+	if opening == nil {
+		return []openflow.Message{again}
 	}
-	return []openflow.Message{flush, again}, nil
+	return []openflow.Message{through(m, pipeline.Open(), opening), again}
+}
+
+// through sends a frame through the tables, as if it came in where another one did.
+func through(m *openflow.PacketIn, actions []openflow.Action, frame []byte) *openflow.PacketOut {
+	return &openflow.PacketOut{BufferID: openflow.NoBuffer, InPort: m.InPort(), Actions: actions, Data: frame}
 }
 
 // asSent returns a packet as its sender sent it: if its entry has translated it

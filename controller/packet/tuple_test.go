@@ -172,6 +172,9 @@ func FuzzFrame(f *testing.F) {
 				t.Errorf("%x, %v", changed, err)
 			}
 		}
+		if opening, err := Opening(frame); err == nil && opening != nil {
+			checkSums(t, opening)
+		}
 		for _, answer := range answers(frame) {
 			checkSums(t, answer)
 			if again, err := Reject(answer, peerMAC); err == nil {

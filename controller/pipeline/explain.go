@@ -105,8 +105,6 @@ func hashRow(pool *state.Pool, f *openflow.FlowMod) string {
 		return "client's address -> slot"
 	case f.Priority == prioSpecial:
 		return "5-tuple of UDP -> slot"
-	case f.Priority == prioSpecial+1:
-		return "5-tuple of a fragmented datagram -> slot"
 	}
 	return "5-tuple -> slot"
 }
@@ -136,6 +134,10 @@ func baseRow(f *openflow.FlowMod) string {
 		}
 	case TableVIP:
 		switch f.Priority {
+		case prioNewFragment:
+			return "a fragment of a new flow: the controller opens that, and sends it again"
+		case prioNewFragment - 1:
+			return "the same, but its flow could not be opened: dropped"
 		case prioStale:
 			return "a SYN on an entry of a member that is not active: flush it, try again"
 		case prioStuck:
@@ -170,7 +172,10 @@ func baseRow(f *openflow.FlowMod) string {
 			return "any other SYN, through conntrack"
 		}
 	case TableToMember:
-		if f.Priority == prioSpecial {
+		switch f.Priority {
+		case prioOpened:
+			return "a packet that only opens a flow: dropped"
+		case prioSpecial:
 			return "the packet's time to live ends here: its sender is told"
 		}
 	case TableToClient:

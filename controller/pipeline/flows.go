@@ -132,6 +132,8 @@ func (fr frame) baseFlows(drop bool, host openflow.MAC) []*openflow.FlowMod {
 	for _, table := range []uint8{TableRest, TableForUs, TableReuse, TableHash, TableSlots, TableMember, TableToMember} {
 		row(table, prioFloor, nil)
 	}
+	// It has opened its flow.
+	row(TableToMember, prioOpened, openflow.Match{openflow.Reg3.Exact(opening)})
 	for _, f := range families() {
 		flows = append(flows, fr.familyFlows(f)...)
 		if fr.flushReused {
@@ -275,16 +277,22 @@ func (fr frame) serviceFlows(service *state.Service) []*openflow.FlowMod {
 					flows = append(flows, fr.watchPorts(cookie, prioWatch, append(slices.Clone(to), port))...)
 				}
 			}
-			if p.Proto != config.ProtoUDP {
-				continue
-			}
-			// Conntrack may leave a datagram in fragments: all have its tuple.
-			for _, port := range ports(openflow.CTTpDst, p.First, p.Last) {
-				flows = append(flows, begins(prioNew, append(slices.Clone(to), isFragment, port)))
-			}
 		}
 	}
 	return flows
+}
+
+// newFragments hand the fragments of a flow's first datagram to the controller:
+// where conntrack leaves them as they are, the switch sees no ports, and cannot
+// choose a slot. The controller opens the flow and sends them again.
+func newFragments(addr netip.Addr) []*openflow.FlowMod {
+	f := familyOfAddr(addr)
+	match := openflow.Match{ctState(ctTracked|ctNew, ctInvalid), f.isIP, f.dst.Addr(addr), openflow.IPProto.Exact(protoUDP), isFragment}
+	cookie := Cookie(KindBase, 0, 0)
+	return []*openflow.FlowMod{
+		flow(cookie, TableVIP, prioNewFragment, append(slices.Clone(match), openflow.Reg3.Exact(0)), refuse()...),
+		flow(cookie, TableVIP, prioNewFragment-1, match),
+	}
 }
 
 // vipRest leads whatever else goes to a VIP to where it ends.
@@ -299,7 +307,8 @@ func refuseRest(addr netip.Addr) *openflow.FlowMod {
 	return flow(Cookie(KindOwn, 0, 0), TableRest, prioRefuse, openflow.Match{f.isIP, f.dst.Addr(addr)}, refuse()...)
 }
 
-// refuse hands a packet to the controller, which tells the client so.
+// refuse hands a packet, by way of the meter, to the controller, which tells the
+// client so.
 func refuse(before ...openflow.Action) []openflow.Instruction {
 	return []openflow.Instruction{openflow.Meter(meterID), apply(append(before, toController())...)}
 }
@@ -353,19 +362,11 @@ func hashFlows(p *state.Pool) []*openflow.FlowMod {
 	}
 	f := familyOf(p.IPv6)
 	isUDP := openflow.Match{f.isIP, openflow.IPProto.Exact(protoUDP)}
-	isRest := append(slices.Clone(isUDP), isFragment, ctState(ctTracked|ctNew, ctInvalid))
 	return []*openflow.FlowMod{
 		row(prioRow, nil, tupleSlot()...),
-		row(prioSpecial, isUDP, tupleSlot(portsInMAC(openflow.UDPSrc, openflow.UDPDst)...)...),
-		row(prioSpecial+1, isRest, tupleSlot(portsInMAC(openflow.CTTpSrc, openflow.CTTpDst)...)...),
-	}
-}
-
-// portsInMAC has the two ports hashed, as a part of the MAC.
-func portsInMAC(src, dst openflow.Field) []openflow.Action {
-	return []openflow.Action{
-		move(src.Whole(), openflow.EthSrc.Range(0, 15)),
-		move(dst.Whole(), openflow.EthSrc.Range(16, 31)),
+		row(prioSpecial, isUDP, tupleSlot(
+			move(openflow.UDPSrc.Whole(), openflow.EthSrc.Range(0, 15)),
+			move(openflow.UDPDst.Whole(), openflow.EthSrc.Range(16, 31)))...),
 	}
 }
 
@@ -440,6 +441,12 @@ const tagPresent = 0x1000
 
 // Resend are the actions that send a packet through the tables once more,
 // marked so that it doesn't come back to the controller.
-func Resend() []openflow.Action {
-	return []openflow.Action{set(openflow.Reg3.Exact(resent)), output(openflow.PortTable)}
+func Resend() []openflow.Action { return again(resent) }
+
+// Open are the actions that send a packet through the tables for the entry that
+// it makes in conntrack; no member gets it.
+func Open() []openflow.Action { return again(opening) }
+
+func again(mark uint64) []openflow.Action {
+	return []openflow.Action{set(openflow.Reg3.Exact(mark)), output(openflow.PortTable)}
 }

@@ -41,12 +41,14 @@ func IsOwnTable(table uint8) bool {
 func Tables() []uint8 { return append([]uint8{TableClassify}, ownTables[:]...) }
 
 // The registers: reg0 pool id, reg1 slot, reg2 member number, reg3 the mark
-// resent, reg4 whether the member gets the packet on the port that the client
+// resent or opening, reg4 whether the member gets the packet on the port that the client
 // used, reg5 the VLAN tag (TCI) of the client's frame.
 const (
 	// resent marks a packet that the controller sends again, so that it doesn't
 	// come back a second time.
 	resent = 1
+	// opening marks a packet that only opens a flow.
+	opening = 2
 	// portKept in reg4: the destination port stays.
 	portKept = 1
 )
@@ -84,6 +86,7 @@ const (
 	prioMiss     = 1
 
 	prioRow     = 100 // rows of own tables
+	prioOpened  = 120 // a packet that has only opened a flow
 	prioSpecial = 110 // rows before those
 	prioSilence = 60  // what is neither served nor refused
 	prioRefuse  = 50  // what is refused: the client is told
@@ -91,13 +94,15 @@ const (
 
 	// Table 2, after ct(nat): what still has the VIP as destination is new; all
 	// else has been translated by an entry.
-	prioNew     = 450
-	prioNewAny  = 440 // the same, of services for all protocols
-	prioReused  = 400 // SYN on an entry of an active member
-	prioStale   = 300 // SYN on an entry of any other member
-	prioStuck   = 290 // the same, sent again in vain
-	prioKnown   = 200 // any other packet with an entry
-	prioInvalid = 120 // SYN that conntrack calls invalid
+	prioNew    = 450
+	prioNewAny = 440 // the same, of services for all protocols
+	// A fragment of a new flow; the priority below it is that of what comes again.
+	prioNewFragment = 435
+	prioReused      = 400 // SYN on an entry of an active member
+	prioStale       = 300 // SYN on an entry of any other member
+	prioStuck       = 290 // the same, sent again in vain
+	prioKnown       = 200 // any other packet with an entry
+	prioInvalid     = 120 // SYN that conntrack calls invalid
 
 	prioUnbroken = 50 // table 3: addressed to us, without an entry
 	prioToHost   = 40 // the same, to the bridge's own device

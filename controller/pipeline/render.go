@@ -316,7 +316,7 @@ func (in *sharedInput) render() (Set, error) {
 		flows[own] = append(append(flows[own], ownFlows(self)...), routerFlow(in.mac, self))
 	}
 	// A VIP is answered for while at least one of its services is.
-	answered, refuses := map[netip.Addr]bool{}, map[netip.Addr]bool{}
+	answered, refuses, datagrams := map[netip.Addr]bool{}, map[netip.Addr]bool{}, map[netip.Addr]bool{}
 	var vips []netip.Addr
 	for i := range in.services {
 		service := &in.services[i]
@@ -328,10 +328,14 @@ func (in *sharedInput) render() (Set, error) {
 			}
 			answered[addr] = answered[addr] || in.answers[i]
 			refuses[addr] = service.OtherPorts == config.OtherPortsReject
+			datagrams[addr] = datagrams[addr] || slices.ContainsFunc(service.Ports, func(p config.Port) bool { return p.Contains(config.ProtoUDP, p.First) })
 		}
 	}
 	for _, addr := range vips {
 		flows[base] = append(flows[base], vipRest(addr))
+		if datagrams[addr] {
+			flows[base] = append(flows[base], newFragments(addr)...)
+		}
 		if !answered[addr] {
 			continue
 		}
