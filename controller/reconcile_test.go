@@ -312,12 +312,12 @@ func TestReconcile(t *testing.T) {
 			s.r.connected(1, s.full())
 			s.sendsNothing()
 			for range 4 {
-				s.reads(1, s.without(pipeline.KindHash), 3)
+				s.reads(1, s.without(pipeline.KindHash), 2)
 				s.sends()
 				s.ends(session.Applied, false)
 				s.after(2 * time.Second)
 			}
-			s.reads(1, s.without(pipeline.KindHash), 3)
+			s.reads(1, s.without(pipeline.KindHash), 2)
 			if !s.r.alarm {
 				s.t.Fatal("no alarm")
 			}
@@ -337,7 +337,7 @@ func TestReconcile(t *testing.T) {
 			s.r.connected(1, s.full())
 			s.sendsNothing()
 			for !s.r.alarm {
-				s.reads(1, s.without(pipeline.KindHash), 3)
+				s.reads(1, s.without(pipeline.KindHash), 2)
 				if !s.r.alarm {
 					s.sends()
 					s.ends(session.Applied, false)
@@ -363,7 +363,7 @@ func TestReconcile(t *testing.T) {
 			s.r.connected(1, s.full())
 			s.sendsNothing()
 			for range 5 {
-				s.reads(1, s.without(pipeline.KindHash), 3)
+				s.reads(1, s.without(pipeline.KindHash), 2)
 				if !s.r.alarm {
 					s.sends()
 					s.ends(session.Applied, false)
@@ -377,7 +377,7 @@ func TestReconcile(t *testing.T) {
 			s.r.connected(1, s.full())
 			s.sendsNothing()
 			for range 20 {
-				s.reads(1, s.without(pipeline.KindHash), 3)
+				s.reads(1, s.without(pipeline.KindHash), 2)
 				s.sends()
 				s.ends(session.Applied, false)
 				s.after(3 * time.Second)
