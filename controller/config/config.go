@@ -166,6 +166,8 @@ type Pool struct {
 	Affinity Affinity
 	// Check names an entry of Config.Checks.
 	Check string
+	// OnDown says what becomes of a member's connections when it goes down.
+	OnDown OnDown
 	// OnAllDown says what happens while fewer than MinActive members are active.
 	OnAllDown OnAllDown
 	// MinActive, 1..65535, is how many active members make a pool that works.
@@ -191,6 +193,15 @@ type Pool struct {
 	Members []Member
 	Names   []Name // sorted by name
 }
+
+// OnDown says what becomes of a member's open connections when its check says
+// that it is down.
+type OnDown string
+
+const (
+	OnDownReset OnDown = "reset" // they are forgotten: the client's next packet is answered by a reset
+	OnDownKeep  OnDown = "keep"  // they are left alone
+)
 
 // OnAllDown says what becomes of a pool's traffic when no member is active.
 type OnAllDown string

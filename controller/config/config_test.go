@@ -103,7 +103,7 @@ func TestBadFiles(t *testing.T) {
 
 func TestEverySetting(t *testing.T) {
 	spare := Pool{
-		Name: "spare", ID: 1, Slots: DefaultSlots, Layout: LayoutV2, Mode: ModeNAT, Check: "tcp", OnAllDown: OnAllDownDrop, MinActive: 1, Affinity: AffinityNone,
+		Name: "spare", ID: 1, Slots: DefaultSlots, Layout: LayoutV2, Mode: ModeNAT, Check: "tcp", OnDown: OnDownReset, OnAllDown: OnAllDownDrop, MinActive: 1, Affinity: AffinityNone,
 		Members: []Member{{Name: "s", Address: netip.MustParseAddrPort("10.30.0.19:80"), Weight: 1}},
 	}
 	c, err := Load("testdata/good/full.yaml")
@@ -171,6 +171,7 @@ func TestEverySetting(t *testing.T) {
 			Layout:     "v1",
 			Mode:       ModeNAT,
 			Check:      "web",
+			OnDown:     OnDownKeep,
 			OnAllDown:  OnAllDownKeep,
 			Affinity:   AffinitySource,
 			MinActive:  2,

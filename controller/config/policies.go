@@ -20,6 +20,7 @@ const (
 )
 
 func (d *document) policies(f fields, p *Pool) {
+	choice(d, f["on_down"], &p.OnDown, OnDownReset, OnDownKeep)
 	choice(d, f["on_all_down"], &p.OnAllDown, OnAllDownDrop, OnAllDownKeep, OnAllDownReject)
 	integer(d, f["min_active"], &p.MinActive, 1, 65535)
 	d.percentage(f["panic_below"], &p.PanicBelow)

@@ -53,7 +53,7 @@ func write(c *Config) []string {
 	}
 	for _, p := range c.Pools {
 		pools += fmt.Sprintf("\n  %s:\n    id: %d\n    slots: %d\n    check: %s\n    from_ovsdb: %t\n    layout: %s", p.Name, p.ID, p.Slots, p.Check, p.FromOVSDB, p.Layout)
-		pools += fmt.Sprintf("\n    on_all_down: %s\n    panic_below: %d%%", p.OnAllDown, p.PanicBelow)
+		pools += fmt.Sprintf("\n    on_down: %s\n    on_all_down: %s\n    panic_below: %d%%", p.OnDown, p.OnAllDown, p.PanicBelow)
 		if p.BFD != (BFD{}) {
 			pools += fmt.Sprintf("\n    bfd: {min_tx: %v, min_rx: %v, mult: %d}", p.BFD.MinTx, p.BFD.MinRx, p.BFD.Mult)
 		}
@@ -154,9 +154,10 @@ func generate(t *rapid.T) *Config {
 		c.Checks = append(c.Checks, k)
 	}
 	for i, name := range names(t, "pools", 1) {
-		p := Pool{Name: name, ID: uint16(i + 1), OnAllDown: OnAllDownDrop, Affinity: AffinityNone, MinActive: 1, Slots: 64 << rapid.IntRange(0, 10).Draw(t, "slots"), Layout: LayoutV2, Mode: ModeNAT}
+		p := Pool{Name: name, ID: uint16(i + 1), OnDown: OnDownReset, OnAllDown: OnAllDownDrop, Affinity: AffinityNone, MinActive: 1, Slots: 64 << rapid.IntRange(0, 10).Draw(t, "slots"), Layout: LayoutV2, Mode: ModeNAT}
 		p.Check = rapid.SampledFrom(c.Checks).Draw(t, "check").Name
 		if rapid.Bool().Draw(t, "rules") {
+			p.OnDown = rapid.SampledFrom([]OnDown{OnDownReset, OnDownKeep}).Draw(t, "on down")
 			p.OnAllDown, p.PanicBelow = OnAllDownKeep, rapid.IntRange(0, 100).Draw(t, "panic below")
 			p.BFD = BFD{10 * time.Millisecond, seconds.Draw(t, "min_rx")%(10*time.Second) + time.Second/2, 7}
 			p.HoldDown = HoldDown{rapid.IntRange(1, MaxFalls).Draw(t, "after"), seconds.Draw(t, "within")}

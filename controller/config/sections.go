@@ -91,7 +91,7 @@ func (d *document) api(e entry) API {
 }
 
 func (d *document) pool(e entry) Pool {
-	f := d.mapping(e, "id", "slots", "layout", "anchor", "balance_slack", "pins", "mode", "affinity", "check", "on_all_down", "min_active", "panic_below",
+	f := d.mapping(e, "id", "slots", "layout", "anchor", "balance_slack", "pins", "mode", "affinity", "check", "on_down", "on_all_down", "min_active", "panic_below",
 		"slow_start", "hold_down", "bfd", "from_ovsdb", "members")
 	p := Pool{
 		Name:      e.name(),
@@ -100,6 +100,7 @@ func (d *document) pool(e entry) Pool {
 		Mode:      ModeNAT,
 		Affinity:  AffinityNone,
 		Check:     DefaultCheckName,
+		OnDown:    OnDownReset,
 		OnAllDown: OnAllDownDrop,
 		MinActive: 1,
 	}

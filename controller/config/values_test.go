@@ -108,6 +108,8 @@ func TestValues(t *testing.T) {
 		{"probe_netns: /proc/1/ns/net", ""},
 		{"probe_netns: run/netns/probes", "a name, as `ip netns` shows it, or an absolute path"},
 		{"probe_netns: ..", "or an absolute path"},
+		{rule("on_down: keep"), ""},
+		{rule("on_down: rst"), "knows reset and keep"},
 		{rule("on_all_down: keep"), ""},
 		{rule("on_all_down: refuse"), "knows drop, keep and reject"},
 		{rule("min_active: 0"), "out of range"},

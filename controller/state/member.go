@@ -97,6 +97,7 @@ type Member struct {
 	Despite  string // why it would not be, were there no emergency
 	Ramp     uint32 // percent of its weight that slow start gives it; 0 when it has all
 	Slots    int
+	Cut      bool // its open connections are to end
 	Declared bool // comes from an OVSDB Interface row, not from the file
 
 	fit   bool // nothing but its health may keep it from being active

@@ -251,6 +251,9 @@ func (s *State) poolSnapshot(c *config.Pool) Pool {
 	}
 	p.Settled = kept.settled
 	s.applyPolicies(c, kept, &p)
+	for i := range p.Members {
+		p.Members[i].Cut = cut(c, &p.Members[i])
+	}
 	if len(c.Nested) > 0 {
 		s.divide(c, &p)
 	}
