@@ -47,6 +47,9 @@ func (l *loop) Status() *api.Status {
 			Connected: v.inventory.Connected, Endpoint: v.config.OVSDB, LastError: v.inventory.Reason, Lock: lockWord(v),
 		},
 	}
+	if c := l.connections.Load(); c != nil {
+		s.Conntrack = c.document()
+	}
 	if v.sw.session != 0 {
 		s.Switch.DatapathID = fmt.Sprintf("%016x", v.sw.datapathID)
 	}
@@ -118,6 +121,9 @@ func (l *loop) memberDocument(v *view, p *state.Pool, m *state.Member) api.Membe
 	}
 	if m.Admin.State != state.Enabled {
 		doc.State, doc.Since = string(m.Admin.State), m.Admin.At
+	}
+	if n, ok := l.connections.Load().of(m.Number); ok {
+		doc.Connections = &n.Open
 	}
 	if m.HasNext {
 		doc.MAC = m.Next.MAC.String()

@@ -122,6 +122,7 @@ func runOne(ctx context.Context, cfg *config.Config, opts loopOptions) error {
 	group.Go(func() error { l.prober.Run(ctx); return nil })
 	group.Go(func() error { l.names.Run(ctx); return nil })
 	group.Go(func() error { l.run(ctx); return nil })
+	group.Go(func() error { l.trackConnections(ctx); return nil })
 	group.Go(func() error { return quiet(api.Serve(ctx, unix, server.Full(), opts.Logger)) })
 	if tcp != nil {
 		group.Go(func() error { return quiet(api.Serve(ctx, tcp, server.ReadOnly(), opts.Logger)) })

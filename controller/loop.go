@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"sync"
@@ -50,7 +51,8 @@ type loop struct {
 	changedAt      time.Time // of the first change that the switch has not confirmed
 	confirmedAt    time.Time // of the newest snapshot that it has confirmed
 	announcer      announcer
-	announcedFor   [2]*state.Snapshot // held by the switch, and wanted
+	announcedFor   [2]*state.Snapshot  // held by the switch, and wanted
+	everServed     map[netip.Addr]bool // VIPs of all configurations so far, and those found on the switch; replaced, never changed
 
 	opts    loopOptions
 	inv     *inventory.Inventory
@@ -65,6 +67,8 @@ type loop struct {
 	posts   chan any
 	done    chan struct{}
 	view    atomic.Pointer[view]
+
+	connections atomic.Pointer[connections] // nil: not read yet
 
 	reloading sync.Mutex
 	changing  sync.Mutex
@@ -97,6 +101,7 @@ func newLoop(cfg *config.Config, opts loopOptions, inv *inventory.Inventory) *lo
 	}
 	l.names = resolve.New(func(r resolve.Result) { l.post(r) })
 	l.snapshot = l.state.Snapshot()
+	l.serve(servedBy(l.snapshot))
 	l.publish()
 	return l
 }
@@ -249,7 +254,27 @@ func (l *loop) takeConnected(ctx context.Context, e bridge.Connected, now time.T
 // adopt takes over what the switch holds.
 func (l *loop) adopt(installed pipeline.Set, now time.Time) {
 	l.state.Adopt(pipeline.Members(installed), now)
-	l.state.AdoptFronts(pipeline.Fronts(installed))
+	fronts := pipeline.Fronts(installed)
+	l.state.AdoptFronts(fronts)
+	found := make([]netip.Addr, len(fronts))
+	for i := range fronts {
+		found[i] = fronts[i].Address
+	}
+	l.serve(found)
+}
+
+// serve remembers VIPs that this brlb serves, or has served.
+func (l *loop) serve(vips []netip.Addr) {
+	all := maps.Clone(l.everServed)
+	if all == nil {
+		all = map[netip.Addr]bool{}
+	}
+	for _, vip := range vips {
+		all[vip] = true
+	}
+	if len(all) > len(l.everServed) {
+		l.everServed = all
+	}
 }
 
 // takeFlows compares what the switch holds with what it should, after somebody
@@ -354,6 +379,7 @@ func (l *loop) turn(ctx context.Context, now time.Time) {
 			l.changedAt = now
 		}
 		l.snapshot = snapshot
+		l.serve(servedBy(snapshot))
 	}
 	l.want()
 	l.wantNames()

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -42,6 +43,7 @@ type view struct {
 	writer      bool
 	config      *config.Config
 	targets     map[state.ProbeID]health.Target
+	served      map[netip.Addr]bool // VIPs that brlb serves, or has served
 }
 
 func (l *loop) currentPhase() phase {
@@ -116,6 +118,9 @@ func (l *loop) degraded() []string {
 	if l.reconcile.alarm {
 		say("somebody else keeps changing brlb's flows: %d repairs in %v, the next one waits", len(l.reconcile.repairs), driftWindow)
 	}
+	if c := l.connections.Load(); c != nil {
+		wrong = append(wrong, c.nearlyFull()...)
+	}
 	for i := range l.snapshot.Pools {
 		p := &l.snapshot.Pools[i]
 		for j := range p.Names {
@@ -171,7 +176,7 @@ func (l *loop) publish() {
 		snapshot: l.snapshot, inSync: l.reconcile.inSync(l.snapshot),
 		phase: l.phase, phaseAt: l.phaseAt, degraded: l.degraded(), missing: l.missing(),
 		sw: l.sw, ownFlows: l.reconcile.installed.Len(), inventory: l.inventory, writer: l.writer,
-		config: l.state.Config(), targets: l.targets,
+		config: l.state.Config(), targets: l.targets, served: l.everServed,
 	}
 	if held := l.reconcile.holding; held != nil {
 		v.confirmed, v.confirmedAt = held.Revision, l.confirmedAt

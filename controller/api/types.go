@@ -15,6 +15,7 @@ type Status struct {
 	InSync      bool      `json:"in_sync"`               // the switch holds what should be
 	Switch      Switch    `json:"switch"`                // the Open vSwitch at the other end
 	OVSDB       OVSDB     `json:"ovsdb"`                 //
+	Conntrack   Conntrack `json:"conntrack"`             // the switch's connection table
 	Services    []Service `json:"services"`              // sorted by name
 	Pools       []Pool    `json:"pools"`                 // sorted by id
 }
@@ -43,6 +44,21 @@ type OVSDB struct {
 	Endpoint  string `json:"endpoint"`
 	LastError string `json:"last_error,omitempty"`
 	Lock      string `json:"lock"` // held, waiting, none
+}
+
+// Conntrack describes the switch's connection table.
+type Conntrack struct {
+	At       time.Time  `json:"at,omitzero"` // when connections were last counted
+	Zone     TableUsage `json:"zone"`        // brlb's zone
+	Datapath TableUsage `json:"datapath"`    // all zones
+	// Problem says why connections are not counted, or not all.
+	Problem string `json:"problem,omitempty"`
+}
+
+// TableUsage says how full a table is.
+type TableUsage struct {
+	Entries int `json:"entries"`
+	Limit   int `json:"limit,omitzero"` // 0: none is known
 }
 
 // Service is what clients talk to.
@@ -134,9 +150,12 @@ type Member struct {
 	WeightBy   *WeightOverride `json:"weight_override,omitempty"`
 	Slots      int             `json:"slots"`
 	Share      float64         `json:"share"` // of the pool's slots, 0..1
-	MAC        string          `json:"mac,omitempty"`
-	Port       string          `json:"port,omitempty"` // name of the bridge port towards the member
-	Via        string          `json:"via,omitempty"`
+	// Connections are open through the switch now: TCP that not both ends have
+	// closed, and what conntrack remembers of other protocols. Nil: not known.
+	Connections *int   `json:"connections,omitempty"`
+	MAC         string `json:"mac,omitempty"`
+	Port        string `json:"port,omitempty"` // name of the bridge port towards the member
+	Via         string `json:"via,omitempty"`
 }
 
 // Check is the newest probe result of a member.

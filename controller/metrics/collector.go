@@ -54,6 +54,10 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	s.bridge(m)
 	s.session(m)
 	s.bundles(m)
+	if c := &m.Status.Conntrack; !c.At.IsZero() {
+		s.usage(c.Zone, "zone")
+		s.usage(c.Datapath, "datapath")
+	}
 	for i := range m.Status.Services {
 		service := &m.Status.Services[i]
 		s.gauge(serviceOnBackup, truth(service.Pool != service.Primary), service.Name)
@@ -111,6 +115,13 @@ func (s scrape) bundles(m *api.Metrics) {
 	s.counter(flowMods, m.BundleRows)
 }
 
+func (s scrape) usage(u api.TableUsage, scope string) {
+	s.gauge(conntrackEntries, float64(u.Entries), scope)
+	if u.Limit > 0 {
+		s.gauge(conntrackLimit, float64(u.Limit), scope)
+	}
+}
+
 func (s scrape) pool(p *api.Pool) {
 	s.gauge(poolSlots, float64(p.Slots), p.Name)
 	s.gauge(poolActive, float64(p.Active), p.Name)
@@ -130,6 +141,9 @@ func (s scrape) pool(p *api.Pool) {
 		s.gauge(memberActive, truth(m.Active), p.Name, m.Name, m.Address)
 		s.gauge(memberHealthy, truth(m.Health == "up"), p.Name, m.Name, m.Address)
 		s.gauge(memberSlots, float64(m.Slots), p.Name, m.Name, m.Address)
+		if m.Connections != nil {
+			s.gauge(memberConnections, float64(*m.Connections), p.Name, m.Name, m.Address)
+		}
 		s.gauge(memberWeight, float64(m.Weight)*float64(m.Percent)/100, p.Name, m.Name, m.Address)
 	}
 	for _, n := range p.Names {

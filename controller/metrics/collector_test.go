@@ -81,6 +81,20 @@ brlb_member_slots{address="10.30.0.11:8080",member="be1",pool="web"} 342
 brlb_member_slots{address="10.30.0.12:8080",member="be2",pool="web"} 341
 brlb_member_slots{address="10.30.0.13:8080",member="be3",pool="web"} 341
 brlb_member_slots{address="10.30.0.14:8080",member="be4",pool="web"} 0
+# HELP brlb_member_connections Connections of the member that are open through the switch.
+# TYPE brlb_member_connections gauge
+brlb_member_connections{address="10.30.0.11:8080",member="be1",pool="web"} 1204
+brlb_member_connections{address="10.30.0.12:8080",member="be2",pool="web"} 1187
+brlb_member_connections{address="10.30.0.13:8080",member="be3",pool="web"} 1190
+brlb_member_connections{address="10.30.0.14:8080",member="be4",pool="web"} 0
+# HELP brlb_conntrack_entries Entries of the switch's connection table: of brlb's zone, and of the whole datapath.
+# TYPE brlb_conntrack_entries gauge
+brlb_conntrack_entries{scope="datapath"} 4100
+brlb_conntrack_entries{scope="zone"} 3702
+# HELP brlb_conntrack_limit How many entries are possible there; no series without a limit.
+# TYPE brlb_conntrack_limit gauge
+brlb_conntrack_limit{scope="datapath"} 3e+06
+brlb_conntrack_limit{scope="zone"} 200000
 # HELP brlb_openflow_messages_total OpenFlow messages by direction (sent, received) and type.
 # TYPE brlb_openflow_messages_total counter
 brlb_openflow_messages_total{direction="received",type="ECHO_REQUEST"} 12
@@ -123,7 +137,7 @@ brlb_slots_moved_total{kind="collateral",pool="web"} 9
 brlb_slots_moved_total{kind="needed",pool="web"} 342
 `
 	err := testutil.CollectAndCompare(metrics.NewCollector(newSource()), strings.NewReader(want),
-		"brlb_bundles_total", "brlb_config_last_reload_success_timestamp_seconds", "brlb_degraded", "brlb_member_slots",
+		"brlb_bundles_total", "brlb_config_last_reload_success_timestamp_seconds", "brlb_degraded", "brlb_member_slots", "brlb_member_connections", "brlb_conntrack_entries", "brlb_conntrack_limit",
 		"brlb_openflow_messages_total", "brlb_pool_active_members", "brlb_pool_members", "brlb_pool_name_resolved", "brlb_probe_duration_seconds",
 		"brlb_probes_total", "brlb_slots_moved_total")
 	if err != nil {

@@ -67,6 +67,14 @@ var (
 	memberWeight = family("member_weight",
 		"The member's weight in force, a percentage of it included.", "pool", "member", "address")
 
+	memberConnections = family("member_connections",
+		"Connections of the member that are open through the switch.", "pool", "member", "address")
+
+	conntrackEntries = family("conntrack_entries",
+		"Entries of the switch's connection table: of brlb's zone, and of the whole datapath.", "scope")
+	conntrackLimit = family("conntrack_limit",
+		"How many entries are possible there; no series without a limit.", "scope")
+
 	probes = family("probes_total",
 		"Probes by result code.", "pool", "member", "check", "result")
 	probeSeconds = family("probe_duration_seconds",
@@ -83,7 +91,7 @@ var families = []*prometheus.Desc{
 	buildInfo, switchConnected, ovsdbConnected, inSync, degraded, ownFlows, driftRepairs, eventsDropped, resent, answered,
 	sessions, messages, bundles, bundleSeconds, convergeSeconds, flowMods,
 	poolSlots, poolActive, poolLayout, rebaseSlots, poolEmergency, poolNames, serviceOnBackup, poolMembers, slotsMoved,
-	memberActive, memberHealthy, memberSlots, memberWeight,
+	memberActive, memberHealthy, memberSlots, memberWeight, memberConnections, conntrackEntries, conntrackLimit,
 	probes, probeSeconds, reloadOK, reloadAt,
 }
 

@@ -41,11 +41,11 @@ func New(now time.Time) *Backend {
 	since := now.Add(-(3*24*time.Hour + 2*time.Hour + 7*time.Minute))
 	up := api.Check{Name: "web", Code: "L7OK", Detail: "200", DurationSeconds: 0.0012, At: now, Consecutive: 9, Needed: 2}
 	pool := api.Pool{Name: "web", ID: 1, Mode: "nat", Layout: "v1", Version: "v1", Slots: Slots}
-	for i := range 4 {
+	for i, open := range []int{1204, 1187, 1190, 0} {
 		pool.Members = append(pool.Members, api.Member{
 			Name: fmt.Sprintf("be%d", i+1), Address: fmt.Sprintf("10.30.0.1%d:8080", i+1), Number: uint16(i + 1),
 			State: "up", Active: true, Since: since, Admin: "enabled", Health: "up", Check: up, Configured: 1, Weight: 1, Percent: 100,
-			MAC: fmt.Sprintf("02:00:00:00:02:1%d", i+1), Port: "p2",
+			Connections: &open, MAC: fmt.Sprintf("02:00:00:00:02:1%d", i+1), Port: "p2",
 		})
 	}
 	be4 := &pool.Members[3]
@@ -58,7 +58,10 @@ func New(now time.Time) *Backend {
 			Connected: true, Since: since, Description: "Open vSwitch 3.1.0", DatapathID: "00004a2f6d7c5e41", OwnFlows: 1052,
 			Ports: []api.Port{{Number: 1, Name: "p1", Live: true}, {Number: 2, Name: "p2", Live: true}},
 		},
-		OVSDB:    api.OVSDB{Connected: true, Endpoint: "unix:/var/run/openvswitch/db.sock", Lock: "held"},
+		OVSDB: api.OVSDB{Connected: true, Endpoint: "unix:/var/run/openvswitch/db.sock", Lock: "held"},
+		Conntrack: api.Conntrack{
+			At: now, Zone: api.TableUsage{Entries: 3702, Limit: 200_000}, Datapath: api.TableUsage{Entries: 4100, Limit: 3_000_000},
+		},
 		Services: []api.Service{{Name: "web", Addresses: []string{"10.20.0.100"}, Ports: []string{"80/tcp"}, Pool: "web", Primary: "web"}},
 		Pools:    []api.Pool{pool},
 	}

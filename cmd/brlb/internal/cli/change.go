@@ -21,8 +21,8 @@ Connections that are open go on until they end. The member stays drained until i
 is enabled, also when brlb restarts.
 
 With --deadline the member is disabled when that time has passed, also if brlb
-does not run then: nothing probes it any more. Connections that are still open are
-not cut by brlb; they end with the server.`}
+does not run then: nothing probes it any more, and connections that are still open
+end, their clients' next packets being answered by a reset.`}
 	enable = operation{"enable", "Let a member be what the configuration says, and own slots as soon as its probes pass",
 		`Takes back what drain, disable and weight have done. The member owns slots as
 soon as its probes pass.`}

@@ -116,6 +116,9 @@ func drawExplanation(s *screen, e *api.Explanation, now time.Time) {
 		installed = fmt.Sprint(e.Slots.Installed)
 	}
 	s.linef("weight %d configured, %v in force; slots %d wanted, %s on the switch", e.Weight.Configured, e.Weight.Effective, e.Slots.Wanted, installed)
+	if m.Connections != nil {
+		s.linef("%d connections are open", *m.Connections)
+	}
 	if len(e.Remedies) > 0 {
 		s.linef("what would bring it back: %s", strings.Join(e.Remedies, "; and "))
 	}

@@ -59,6 +59,9 @@ func drawStatus(s *screen, status *api.Status, now time.Time, wide bool) {
 	if status.Phase != "steady" {
 		s.line(coloured(yellow, fmt.Sprintf("PHASE %s for %s", status.Phase, ago(status.Since, now))))
 	}
+	if status.Switch.Connected && status.Conntrack.Problem != "" {
+		s.line(coloured(yellow, "connections are not counted: "+status.Conntrack.Problem))
+	}
 	for _, reason := range status.Degraded {
 		s.line(coloured(red, "DEGRADED "+reason))
 	}
@@ -154,7 +157,7 @@ func endpoints(service *api.Service) string {
 }
 
 func membersTable(pool *api.Pool, now time.Time, wide bool) *table {
-	titles := []string{"MEMBER", "ADDRESS", "STATE", "SINCE", "CHECK", "W", "SLOTS", ">SHARE"}
+	titles := []string{"MEMBER", "ADDRESS", "STATE", "SINCE", "CHECK", "W", "SLOTS", ">SHARE", ">CONNS"}
 	if wide {
 		titles = append(titles, "NUMBER", "HEALTH", "PORT", "MAC", "VIA")
 	}
@@ -167,7 +170,7 @@ func membersTable(pool *api.Pool, now time.Time, wide bool) *table {
 		}
 		row := []cell{
 			text(m.Name), text(m.Address), coloured(stateColour(m), m.State), text(ago(m.Since, now)), text(checkText(&m.Check)),
-			text(weightText(m)), text(slots), text(percent(m.Share)),
+			text(weightText(m)), text(slots), text(percent(m.Share)), text(connectionsText(m)),
 		}
 		if wide {
 			row = append(row, text(fmt.Sprint(m.Number)), text(m.Health), text(orDash(m.Port)), text(orDash(m.MAC)), text(orDash(m.Via)))
@@ -180,6 +183,14 @@ func membersTable(pool *api.Pool, now time.Time, wide bool) *table {
 		}
 	}
 	return t
+}
+
+// connectionsText is how many connections are open.
+func connectionsText(m *api.Member) string {
+	if m.Connections == nil {
+		return "-"
+	}
+	return fmt.Sprint(*m.Connections)
 }
 
 // weightText is the weight in force, and how much of it counts.

@@ -1,0 +1,163 @@
+package controller
+
+import (
+	"net/netip"
+	"slices"
+
+	"brlb/controller/config"
+	"brlb/controller/conntrack"
+	"brlb/controller/pipeline"
+	"brlb/controller/state"
+)
+
+// standing is what a snapshot says about the switch's connections: whose may
+// stay.
+type standing struct {
+	members map[uint16]place             // by number
+	ports   map[netip.Addr][]config.Port // that are served, by VIP
+	served  map[netip.Addr]bool          // VIPs that are served, or were
+}
+
+// place is where a member is.
+type place struct {
+	addr netip.Addr
+	port uint16
+	pool string
+	name string
+	cut  bool   // its connections are to end
+	why  string // they are
+}
+
+func standingOf(s *state.Snapshot, served map[netip.Addr]bool) *standing {
+	st := &standing{members: map[uint16]place{}, ports: map[netip.Addr][]config.Port{}, served: served}
+	for i := range s.Services {
+		for _, vip := range s.Services[i].Addresses {
+			st.ports[vip] = append(st.ports[vip], s.Services[i].Ports...)
+		}
+	}
+	for i := range s.Pools {
+		for j := range s.Pools[i].Members {
+			if m := &s.Pools[i].Members[j]; m.Number != 0 {
+				st.members[m.Number] = place{addr: m.Address.Addr(), port: m.Address.Port(), pool: m.ID.Pool, name: m.Name, cut: m.Cut, why: whyCut(m)}
+			}
+		}
+	}
+	return st
+}
+
+func whyCut(m *state.Member) string {
+	switch {
+	case !m.Cut:
+		return ""
+	case m.Admin.State == state.Disabled:
+		return "its drain has come to the deadline"
+	}
+	return "it is down"
+}
+
+// servedBy lists the VIPs of a snapshot.
+func servedBy(s *state.Snapshot) []netip.Addr {
+	var vips []netip.Addr
+	for i := range s.Services {
+		vips = append(vips, s.Services[i].Addresses...)
+	}
+	return vips
+}
+
+// flushable are the protocols whose entries may be flushed.
+var flushable = []uint8{conntrack.ProtoTCP, conntrack.ProtoUDP, conntrack.ProtoSCTP}
+
+// protoOf is a protocol as the configuration calls it.
+func protoOf(number uint8) config.Proto {
+	switch number {
+	case conntrack.ProtoTCP:
+		return config.ProtoTCP
+	case conntrack.ProtoUDP:
+		return config.ProtoUDP
+	case conntrack.ProtoSCTP:
+		return config.ProtoSCTP
+	}
+	return ""
+}
+
+// fate is what is to become of an entry.
+type fate int
+
+const (
+	stays fate = iota
+	goes
+	unknown // the number of its member is none of the configuration's
+)
+
+// fate judges an entry. Entries of ICMP stay: they live for a minute at most, and
+// flushing some of them makes ovs-vswitchd abort (see openflow.CTFlush). What may belong to another brlb that uses the same zone
+// stays: an entry is this one's if its number, and the address where its answers
+// come from, are those of one member.
+func (st *standing) fate(e *conntrack.Entry) fate {
+	_, number := pipeline.MarkParts(e.Mark)
+	if number == 0 || !slices.Contains(flushable, e.Proto) {
+		return stays
+	}
+	m, known := st.members[number]
+	switch {
+	case !known:
+		return unknown
+	case m.addr != e.Reply.Src:
+		return stays
+	case m.cut, st.served[e.Orig.Dst] && !st.serves(e):
+		return goes
+	}
+	return stays
+}
+
+// serves says whether a service has the address and port that an entry came to.
+func (st *standing) serves(e *conntrack.Entry) bool {
+	proto := protoOf(e.Proto)
+	return slices.ContainsFunc(st.ports[e.Orig.Dst], func(p config.Port) bool { return p.Contains(proto, e.Orig.DstPort) })
+}
+
+// leaving lists the numbers whose entries might stay before, and may not now;
+// after a start, where nothing was before, those whose entries may not.
+func (st *standing) leaving(before *standing) []uint16 {
+	var numbers []uint16
+	if before == nil {
+		for number, m := range st.members {
+			if m.cut {
+				numbers = append(numbers, number)
+			}
+		}
+		return numbers
+	}
+	for number, m := range before.members {
+		if now, there := st.members[number]; !m.cut && (!there || now.cut) {
+			numbers = append(numbers, number)
+		}
+	}
+	return numbers
+}
+
+// lessThan says whether entries that might stay before may have to go now.
+func (st *standing) lessThan(before *standing) bool {
+	if before == nil || len(st.leaving(before)) > 0 {
+		return true
+	}
+	for vip, ports := range before.ports {
+		for _, port := range ports {
+			if !slices.Contains(st.ports[vip], port) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// shares says whether another member, whose connections may stay, has the
+// address and port of this one.
+func (st *standing) shares(number uint16, m place) bool {
+	for other, o := range st.members {
+		if other != number && !o.cut && o.addr == m.addr && o.port == m.port {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,263 @@
+package integration
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"brlb/controller/api"
+	"brlb/integration/stand"
+)
+
+// kept is a connection to the VIP that stays open between requests.
+type kept struct {
+	conn   net.Conn
+	reader *bufio.Reader
+	server string
+}
+
+// keep opens connections to the VIP, n to each of the servers, from ports that
+// begin with first.
+func keep(t *testing.T, s *stand.Stand, first, n int) map[string][]*kept {
+	t.Helper()
+	slots, err := s.API.Slots(t.Context(), "")
+	must(t, err)
+	open := map[string][]*kept{}
+	for port := first; port < first+400; port++ {
+		owner := s.Owner(slots, port)
+		if len(open[owner]) == n {
+			continue
+		}
+		conn, err := s.Client.DialFrom(t.Context(), "tcp", stand.VIP, port)
+		must(t, err)
+		t.Cleanup(func() { conn.Close() })
+		k := &kept{conn: conn, reader: bufio.NewReader(conn)}
+		must(t, k.ask(patience))
+		if k.server != owner {
+			t.Fatalf("port %d is at %s, not at %s", port, k.server, owner)
+		}
+		open[owner] = append(open[owner], k)
+	}
+	return open
+}
+
+// ask makes one request and notes who has answered.
+func (k *kept) ask(timeout time.Duration) error {
+	k.conn.SetDeadline(time.Now().Add(timeout))
+	if _, err := fmt.Fprintf(k.conn, "GET / HTTP/1.1\r\nHost: vip\r\n\r\n"); err != nil {
+		return err
+	}
+	return k.answer()
+}
+
+func (k *kept) answer() error {
+	response, err := http.ReadResponse(k.reader, nil)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	name, err := io.ReadAll(response.Body)
+	k.server = string(name)
+	return err
+}
+
+// untilReset makes requests on a connection until it is reset, and returns how
+// long that took.
+func (k *kept) untilReset(t *testing.T) time.Duration {
+	t.Helper()
+	began := time.Now()
+	for time.Since(began) < patience {
+		if err := k.ask(patience); err != nil {
+			if !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, syscall.EPIPE) {
+				t.Errorf("a connection to %s ends with %v", k.server, err)
+			}
+			return time.Since(began)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("a connection to %s goes on", k.server)
+	return patience
+}
+
+// pushUntilReset sends requests without waiting for answers until the connection
+// is reset.
+func (k *kept) pushUntilReset(t *testing.T) time.Duration {
+	began := time.Now()
+	k.conn.SetDeadline(began.Add(patience))
+	for {
+		if _, err := fmt.Fprintf(k.conn, "GET / HTTP/1.1\r\nHost: vip\r\n\r\n"); err != nil {
+			if !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, syscall.EPIPE) {
+				t.Errorf("a connection to %s ends with %v", k.server, err)
+			}
+			return time.Since(began)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// mustAnswer makes a request on each of the connections.
+func mustAnswer(t *testing.T, when string, connections []*kept) {
+	t.Helper()
+	for _, k := range connections {
+		if err := k.ask(patience); err != nil {
+			t.Errorf("%s: a connection to %s: %v", when, k.server, err)
+		}
+	}
+}
+
+// counted is the condition that the members have so many open connections.
+func counted(want ...int) func(*api.Status) bool {
+	return func(st *api.Status) bool {
+		for i, m := range st.Pools[0].Members {
+			if m.Connections == nil || *m.Connections != want[i] {
+				return false
+			}
+		}
+		return len(want) == len(st.Pools[0].Members)
+	}
+}
+
+// TestConnectionsAreCounted: status knows how many connections each member has,
+// also after a restart, and those that have ended don't count.
+func TestConnectionsAreCounted(t *testing.T) {
+	onUserspace(t, func(t *testing.T, s *stand.Stand) {
+		open := keep(t, s, 36000, 3)
+		await(t, s, "three connections each", counted(3, 3, 3, 3))
+		open["be2"][0].conn.Close()
+		await(t, s, "two at be2", counted(3, 2, 3, 3))
+		must(t, s.Kill())
+		must(t, s.Start())
+		await(t, s, "the same after a restart", counted(3, 2, 3, 3))
+		for _, member := range []string{"be1", "be2", "be3", "be4"} {
+			mustAnswer(t, "after a restart", open[member][1:])
+		}
+		st, err := s.API.Status(t.Context())
+		must(t, err)
+		if c := st.Conntrack; c.Problem != "" || c.At.IsZero() || c.Zone.Entries < 11 || c.Datapath.Entries < c.Zone.Entries || c.Datapath.Limit == 0 {
+			t.Errorf("conntrack: %+v", c)
+		}
+	})
+}
+
+// TestConntrackNearlyFull: a table that gets full is told before it is.
+func TestConntrackNearlyFull(t *testing.T) {
+	onUserspace(t, func(t *testing.T, s *stand.Stand) {
+		_, err := s.Lab.Appctl("dpctl/ct-set-limits", "zone=18200,limit=10")
+		must(t, err)
+		told := func(st *api.Status) bool { return strings.Contains(strings.Join(st.Degraded, " "), "conntrack is nearly full") }
+		keep(t, s, 36000, 2)
+		await(t, s, "eight of ten", func(st *api.Status) bool { return st.Conntrack.Zone == api.TableUsage{Entries: 8, Limit: 10} })
+		if st, err := s.API.Status(t.Context()); err != nil || told(st) {
+			t.Errorf("alarm at 8 of 10: %q, %v", st.Degraded, err)
+		}
+		conn, err := s.Client.DialFrom(t.Context(), "tcp", stand.VIP, 41000)
+		must(t, err)
+		defer conn.Close()
+		await(t, s, "an alarm", told)
+		events, err := s.API.Events(t.Context(), 0)
+		must(t, err)
+		if !strings.Contains(fmt.Sprint(events.Events), "conntrack is nearly full: 9 entries") {
+			t.Errorf("no event: %v", events.Events)
+		}
+	})
+}
+
+// TestConnectionsOfADownMember: clients of a member that hangs are answered by
+// a reset at their next packet, busy or idle, or left alone, as the pool says.
+func TestConnectionsOfADownMember(t *testing.T) {
+	onUserspace(t, func(t *testing.T, s *stand.Stand) {
+		open := keep(t, s, 36000, 4)
+		must(t, s.Servers[0].Process().Pause())
+		busy := make(chan time.Duration, 1)
+		go func() { busy <- open["be1"][0].pushUntilReset(t) }()
+		await(t, s, "be1 down", stand.Steady(3))
+		await(t, s, "no connection at be1", counted(0, 4, 4, 4))
+		t.Logf("the busy client was reset %v after the server hung", (<-busy).Round(time.Millisecond))
+		for _, idle := range open["be1"][1:] {
+			began := time.Now()
+			if err := idle.ask(patience); !errors.Is(err, syscall.ECONNRESET) {
+				t.Errorf("an idle connection to be1: %v", err)
+			}
+			t.Logf("an idle one %v after its next packet", time.Since(began).Round(time.Microsecond))
+		}
+		for _, other := range []string{"be2", "be3", "be4"} {
+			mustAnswer(t, "while be1 is down", open[other])
+		}
+		must(t, s.Servers[0].Process().Resume())
+		await(t, s, "be1 up", stand.Steady(4))
+
+		reload(t, s, withRules(s, "on_down: keep"))
+		open = keep(t, s, 37000, 5)
+		must(t, s.Servers[0].Process().Pause())
+		await(t, s, "be1 down", stand.Steady(3))
+		read := time.Now()
+		await(t, s, "its connections counted", func(st *api.Status) bool { return st.Conntrack.At.After(read) })
+		silent := open["be1"][4]
+		if err := silent.ask(time.Second); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("a connection that is kept: %v", err)
+		}
+		must(t, s.Servers[0].Process().Resume())
+		silent.conn.SetDeadline(time.Now().Add(patience))
+		if err := silent.answer(); err != nil || silent.server != "be1" {
+			t.Errorf("a connection that was kept, when its server goes on: %s, %v", silent.server, err)
+		}
+	})
+}
+
+// TestConnectionsOfARemovedMember: they end by a reset when a reload, or a
+// restart, takes the member away; nobody else's does.
+func TestConnectionsOfARemovedMember(t *testing.T) {
+	onUserspace(t, func(t *testing.T, s *stand.Stand) {
+		open := keep(t, s, 36000, 3)
+		rest := removeMember(s.DefaultConfig(), "be2")
+		reload(t, s, rest)
+		for _, k := range open["be2"] {
+			t.Logf("reset %v after the reload", k.untilReset(t).Round(time.Millisecond))
+		}
+		for _, other := range []string{"be1", "be3", "be4"} {
+			mustAnswer(t, "after the reload", open[other])
+		}
+
+		must(t, s.Kill())
+		must(t, s.WriteConfig(removeMember(rest, "be3")))
+		must(t, s.Start())
+		await(t, s, "be1 and be4", stand.Steady(2))
+		for _, k := range open["be3"] {
+			t.Logf("reset %v after the restart", k.untilReset(t).Round(time.Millisecond))
+		}
+		for _, other := range []string{"be1", "be4"} {
+			mustAnswer(t, "after the restart", open[other])
+		}
+		await(t, s, "no other connections", counted(3, 3))
+	})
+}
+
+// TestDrainEndsOnTime: a drain with a deadline lets busy clients go on until
+// then, and no longer.
+func TestDrainEndsOnTime(t *testing.T) {
+	onUserspace(t, func(t *testing.T, s *stand.Stand) {
+		open := keep(t, s, 36000, 3)
+		_, err := s.API.Change(t.Context(), "drain", api.ChangeRequest{Member: "be1", Who: "test", DeadlineSeconds: 4, WaitSeconds: patience.Seconds()})
+		must(t, err)
+		until := member(t, s, 0).AdminUntil
+		for _, k := range open["be1"] {
+			k.untilReset(t)
+			if late := time.Since(until); late < 0 {
+				t.Errorf("a connection ended %v before the deadline", -late)
+			} else {
+				t.Logf("reset %v after the deadline", late.Round(time.Millisecond))
+			}
+		}
+		for _, other := range []string{"be2", "be3", "be4"} {
+			mustAnswer(t, "after the deadline", open[other])
+		}
+	})
+}
