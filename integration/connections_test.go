@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
@@ -258,6 +259,46 @@ func TestDrainEndsOnTime(t *testing.T) {
 		}
 		for _, other := range []string{"be2", "be3", "be4"} {
 			mustAnswer(t, "after the deadline", open[other])
+		}
+	})
+}
+
+// TestDrainWaits: `brlb drain --wait` returns when the last connection has ended,
+// and at the deadline.
+func TestDrainWaits(t *testing.T) {
+	onUserspace(t, func(t *testing.T, s *stand.Stand) {
+		open := keep(t, s, 36000, 2)
+		run := func(args ...string) chan string {
+			said := make(chan string, 1)
+			cmd := exec.CommandContext(t.Context(), brlb, append([]string{"--socket", s.Socket()}, args...)...)
+			var stderr strings.Builder
+			cmd.Stderr = &stderr
+			must(t, cmd.Start())
+			go func() {
+				err := cmd.Wait()
+				said <- fmt.Sprintf("%s%v", stderr.String(), err)
+			}()
+			return said
+		}
+		said := run("drain", "be1", "--wait")
+		await(t, s, "be1 drained", func(st *api.Status) bool { return st.InSync && st.Pools[0].Members[0].State == "draining" })
+		open["be1"][0].conn.Close()
+		await(t, s, "one connection left", counted(1, 2, 2, 2))
+		select {
+		case text := <-said:
+			t.Errorf("drain returned with a connection open: %s", text)
+		default:
+		}
+		mustAnswer(t, "while be1 drains", open["be1"][1:])
+		open["be1"][1].conn.Close()
+		if text := <-said; !strings.HasSuffix(text, "no connection is left\n<nil>") || !strings.Contains(text, "connections are left") {
+			t.Errorf("drain --wait: %s", text)
+		}
+		if text := <-run("drain", "be2", "--wait", "--deadline", "3s"); !strings.HasSuffix(text, "what was still open is ended\n<nil>") {
+			t.Errorf("drain --wait --deadline: %s", text)
+		}
+		for _, k := range open["be2"] {
+			k.untilReset(t)
 		}
 	})
 }

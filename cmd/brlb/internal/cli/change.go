@@ -20,6 +20,9 @@ var (
 Connections that are open go on until they end. The member stays drained until it
 is enabled, also when brlb restarts.
 
+With --wait the command returns when no connection to the member is left, or when
+the deadline has passed, and tells meanwhile how many there are.
+
 With --deadline the member is disabled when that time has passed, also if brlb
 does not run then: nothing probes it any more, and connections that are still open
 end, their clients' next packets being answered by a reset.`}
@@ -46,17 +49,25 @@ command returns when the switch has confirmed the change.`,
   brlb %[1]s web/be1 --why "kernel upgrade"
   brlb %[1]s --pool web --force
   brlb %[1]s 10.30.0.11:8080 --dry-run`, op.name),
-		Args:              cobra.MaximumNArgs(1),
+		Args:              oneMember,
 		ValidArgsFunction: a.completeMembers,
 	}
 	pool := c.Flags().String("pool", "", "all members of this pool")
 	c.RegisterFlagCompletionFunc("pool", a.completePools)
 	deadline := new(time.Duration)
+	var wait *time.Duration
+	var empty drainWait
 	if op.name == drain.name {
-		deadline = c.Flags().Duration("deadline", 0, "disable the member when this time has passed; 0 never does")
+		deadline = c.Flags().Duration("deadline", 0, "disable the member, and end its connections, when this time has passed; 0 never does")
+		wait = drainWaitFlag(c, &empty)
+	} else {
+		wait = waitFlag(c)
 	}
-	a.carriesOut(c, &req, func(ctx context.Context, client *api.Client) (*api.Change, error) {
-		return client.Change(ctx, op.name, req)
+	var done *api.Change
+	a.carriesOut(c, &req, wait, func(ctx context.Context, client *api.Client) (*api.Change, error) {
+		change, err := client.Change(ctx, op.name, req)
+		done = change
+		return change, err
 	})
 	carryOut := c.RunE
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -71,17 +82,19 @@ command returns when the switch has confirmed the change.`,
 		case len(args) == 1:
 			req.Member = args[0]
 		}
-		return carryOut(c, args)
+		if err := carryOut(c, args); err != nil || !empty.given || req.DryRun {
+			return err
+		}
+		return a.awaitEmpty(c.Context(), done, req.Member == "", empty.most)
 	}
 	return c
 }
 
 // carriesOut makes c a command that changes something, with the flags of all of
 // them.
-func (a *App) carriesOut(c *cobra.Command, req *api.ChangeRequest, call func(context.Context, *api.Client) (*api.Change, error)) {
+func (a *App) carriesOut(c *cobra.Command, req *api.ChangeRequest, wait *time.Duration, call func(context.Context, *api.Client) (*api.Change, error)) {
 	c.GroupID = groupChange
 	f := formatFlag(c, false)
-	wait := waitFlag(c)
 	c.Flags().BoolVar(&req.DryRun, "dry-run", false, "only say what would move")
 	c.Flags().StringVar(&req.Why, "why", "", "the reason, for those who look at the status later")
 	c.Flags().BoolVar(&req.Force, "force", false, "do it even if the pool is left without an active member")
@@ -105,9 +118,12 @@ func (a *App) carriesOut(c *cobra.Command, req *api.ChangeRequest, call func(con
 	}
 }
 
+// confirmTime is how long to wait for the switch where nothing else is asked for.
+const confirmTime = 10 * time.Second
+
 // waitFlag adds --wait.
 func waitFlag(c *cobra.Command) *time.Duration {
-	return c.Flags().Duration("wait", 10*time.Second, "how long to wait until the switch has confirmed the change; 0 doesn't wait")
+	return c.Flags().Duration("wait", confirmTime, "how long to wait until the switch has confirmed the change; 0 doesn't wait")
 }
 
 func checkWait(wait time.Duration) error {

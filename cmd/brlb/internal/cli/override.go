@@ -26,7 +26,7 @@ percentages are rounded.`,
 		Args:              cobra.ExactArgs(2),
 		ValidArgsFunction: a.completeMembers,
 	}
-	a.carriesOut(c, &req, func(ctx context.Context, client *api.Client) (*api.Change, error) {
+	a.carriesOut(c, &req, waitFlag(c), func(ctx context.Context, client *api.Client) (*api.Change, error) {
 		return client.Change(ctx, "weight", req)
 	})
 	carryOut := c.RunE
@@ -52,7 +52,7 @@ that has left the configuration give its address and port.`,
 	}
 	c.Flags().StringVar(&req.Member, "clear", "", "take back what was decided about this member")
 	c.RegisterFlagCompletionFunc("clear", a.completeMembers)
-	a.carriesOut(c, &req, func(ctx context.Context, client *api.Client) (*api.Change, error) { return client.Clear(ctx, req) })
+	a.carriesOut(c, &req, waitFlag(c), func(ctx context.Context, client *api.Client) (*api.Change, error) { return client.Clear(ctx, req) })
 	clearOne := c.RunE
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if req.Member != "" {

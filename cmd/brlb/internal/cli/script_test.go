@@ -152,6 +152,21 @@ func world(ts *testscript.TestScript, _ bool, args []string) {
 			s.Pools[0].Layout, s.Pools[0].Version = "v2", "v2"
 			s.Pools[0].Anchor = &api.Anchor{Digest: "5b7c41a09d3e2f68", Stale: true, RebaseMoves: 91}
 		})
+	case "hang-up": // clients of a member
+		backend.Adjust(func(s *api.Status) {
+			for i := range s.Pools[0].Members {
+				if m := &s.Pools[0].Members[i]; m.Name == text {
+					m.Connections = new(int)
+				}
+			}
+		})
+	case "uncounted":
+		backend.Adjust(func(s *api.Status) {
+			s.Conntrack = api.Conntrack{Problem: "no control socket"}
+			for i := range s.Pools[0].Members {
+				s.Pools[0].Members[i].Connections = nil
+			}
+		})
 	case "empty":
 		backend.Adjust(func(s *api.Status) { s.Services, s.Pools = nil, nil })
 	case "all-down":
