@@ -97,8 +97,8 @@ func TestEmergencies(t *testing.T) {
 	})
 }
 
-// TestSlowStart: a member that comes back gets its share in steps, and another
-// brlb's restart is no beginning.
+// TestSlowStart: a member that comes back gets its share in steps; a restart of
+// brlb is neither a beginning nor an end of that.
 func TestSlowStart(t *testing.T) {
 	onUserspace(t, func(t *testing.T, s *stand.Stand) {
 		reload(t, s, withRules(s, "slow_start: 4s"))
@@ -122,6 +122,23 @@ func TestSlowStart(t *testing.T) {
 		await(t, s, "brlb back", stand.Steady(4))
 		if n := s.Relay.FlowMods(); n != 0 {
 			t.Errorf("%d flow-mods at a restart", n)
+		}
+
+		sicken(t, s, 503, 0)
+		await(t, s, "be1 down again", stand.Steady(3))
+		sicken(t, s, 200, 0)
+		began = time.Now()
+		await(t, s, "be1 with a part of its share", func(st *api.Status) bool {
+			n := st.Pools[0].Members[0].Slots
+			return n > 0 && n < 256
+		})
+		must(t, s.Kill())
+		must(t, s.Start())
+		await(t, s, "be1 with its whole share after a restart", func(st *api.Status) bool {
+			return st.InSync && st.Phase == "steady" && st.Pools[0].Members[0].Slots == 256
+		})
+		if took := time.Since(began); took < 4*time.Second {
+			t.Errorf("with a restart on its way it was whole after %v", took)
 		}
 	})
 }
