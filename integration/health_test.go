@@ -124,7 +124,7 @@ func TestProbes(t *testing.T) {
 		},
 		{
 			name:  "a server that resets",
-			check: "type: tcp, port: 9006, expect: welcome",
+			check: "type: tcp, port: 9006, send: hello, expect: welcome",
 			serve: func(t *testing.T, h *lab.Host, sick *atomic.Bool) {
 				l := listen(t, h, 9006)
 				go func() {
@@ -133,6 +133,7 @@ func TestProbes(t *testing.T) {
 						if err != nil {
 							return
 						}
+						io.ReadFull(conn, make([]byte, len("hello"))) // so that a reset comes after the connection
 						if sick.Load() {
 							conn.(*net.TCPConn).SetLinger(0)
 						} else {
@@ -215,6 +216,7 @@ func (p *probed) try(t *testing.T, s *stand.Stand) {
 		}
 	}
 	explained(t, s, p)
+	told(t, s, p)
 
 	fall(false)
 	await(t, s, "be1 back", stand.Steady(4))
@@ -241,6 +243,38 @@ func explained(t *testing.T, s *stand.Stand, p *probed) {
 	must(t, err)
 	if len(e.Remedies) != 1 || !strings.Contains(e.Remedies[0], "2 passes in a row") || !e.Slots.Known || e.Slots.Installed != 0 || e.Slots.Wanted != 0 {
 		t.Errorf("explain: %+v, remedies %q", e.Slots, e.Remedies)
+	}
+}
+
+// told checks that events and metrics say that be1 is down, and why.
+func told(t *testing.T, s *stand.Stand, p *probed) {
+	t.Helper()
+	events, err := s.API.Events(t.Context(), 0)
+	must(t, err)
+	last := ""
+	for _, e := range events.Events {
+		if e.Member == "be1" {
+			last = e.Text
+		}
+	}
+	if !strings.HasPrefix(last, "down: "+p.bad) {
+		t.Errorf("the newest event about be1 is %q", last)
+	}
+	code, _, _ := strings.Cut(p.bad, " ")
+	values := metrics(t, s)
+	for metric, want := range map[string]float64{
+		`brlb_member_healthy{address="10.30.0.11:8080",member="be1",pool="web"}`: 0,
+		`brlb_member_healthy{address="10.30.0.12:8080",member="be2",pool="web"}`: 1,
+		`brlb_member_active{address="10.30.0.11:8080",member="be1",pool="web"}`:  0,
+		`brlb_member_slots{address="10.30.0.11:8080",member="be1",pool="web"}`:   0,
+		`brlb_pool_active_members{pool="web"}`:                                   3,
+	} {
+		if got, known := values[metric]; !known || got != want {
+			t.Errorf("%s is %v (known: %v), want %v", metric, got, known, want)
+		}
+	}
+	if failed := `brlb_probes_total{check="web",member="be1",pool="web",result="` + code + `"}`; values[failed] < 3 {
+		t.Errorf("%s is %v, and 3 such results make a verdict", failed, values[failed])
 	}
 }
 
