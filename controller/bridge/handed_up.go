@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"time"
 
@@ -33,7 +34,7 @@ func (v *serving) packetIn(ctx context.Context, m *openflow.PacketIn) error {
 		if messages, err = putBack(m, v.wants.Zone); err == nil {
 			v.bridge.count(&v.bridge.resent)
 		}
-	case pipeline.TableOwn, pipeline.TableRest, pipeline.TableSlots, pipeline.TableToMember:
+	case pipeline.TableOwn, pipeline.TableRest, pipeline.TableSlots, pipeline.TableMember, pipeline.TableToMember:
 		if messages, err = answer(m, &v.wants); err == nil {
 			v.bridge.count(&v.bridge.answered)
 		}
@@ -64,7 +65,7 @@ func answer(m *openflow.PacketIn, w *Wants) ([]openflow.Message, error) {
 	switch m.Table {
 	case pipeline.TableOwn:
 		frame, err = packet.Advertise(m.Data, w.MAC, w.routes)
-	case pipeline.TableToMember:
+	case pipeline.TableMember, pipeline.TableToMember:
 		frame, err = expired(m, w)
 	default:
 		frame, err = packet.Reject(m.Data, w.MAC)
@@ -112,6 +113,9 @@ func putBack(m *openflow.PacketIn, zone uint16) ([]openflow.Message, error) {
 	frame, ends, err := asSent(m)
 	if err != nil {
 		return nil, err
+	}
+	if ends.Src.Port() == 0 || ends.Dst.Port() == 0 {
+		return nil, fmt.Errorf("packet from %s to %s of IP protocol %d: without ports its entry cannot be told from others", ends.Src, ends.Dst, ends.Proto)
 	}
 	flush := &openflow.CTFlush{
 		Proto: ends.Proto, HasZone: true, Zone: zone,

@@ -128,6 +128,8 @@ func TestPutBack(t *testing.T) {
 	for name, in := range map[string]*openflow.PacketIn{
 		"nothing": bare(nil),
 		"ARP":     bare(unhex(t, arpReplyFrame)),
+		"ICMPv6":  bare(packet.Ask(ownMAC, netip.Addr{}, vip6.Addr())),
+		"GRE":     handedUp(segment(t, 47, client, member), 47, client, vip),
 	} {
 		if messages, err := putBack(in, 5); err == nil {
 			t.Errorf("%s: %v", name, messages)
@@ -160,7 +162,7 @@ func FuzzHandedUp(f *testing.F) {
 			t.Fatal("the packet-in was changed")
 		}
 		if err == nil {
-			if out := again[1].(*openflow.PacketOut); len(out.Data) != len(frame) {
+			if out := again[len(again)-1].(*openflow.PacketOut); len(out.Data) != len(frame) {
 				t.Errorf("%d octets came, %d are put back", len(frame), len(out.Data))
 			}
 		}

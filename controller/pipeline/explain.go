@@ -171,11 +171,11 @@ func baseRow(f *openflow.FlowMod) string {
 		case prioRow:
 			return "any other SYN, through conntrack"
 		}
-	case TableToMember:
+	case TableMember, TableToMember:
 		switch f.Priority {
 		case prioOpened:
 			return "a packet that only opens a flow: dropped"
-		case prioSpecial:
+		case prioExpired:
 			return "the packet's time to live ends here: its sender is told"
 		}
 	case TableToClient:

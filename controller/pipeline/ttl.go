@@ -7,10 +7,16 @@ import "brlb/openflow"
 func expiredFlows() []*openflow.FlowMod {
 	var flows []*openflow.FlowMod
 	for _, f := range families() {
-		flows = append(flows, flow(Cookie(KindBase, 0, 0), TableToMember, prioSpecial, openflow.Match{f.isIP, openflow.IPTTL.Exact(1)}, refuse()...))
+		// A new connection is not committed first.
+		for _, table := range []uint8{TableMember, TableToMember} {
+			flows = append(flows, flow(Cookie(KindBase, 0, 0), table, prioExpired, openflow.Match{f.isIP, openflow.IPTTL.Exact(1)}, refuse()...))
+		}
 	}
 	return flows
 }
+
+// prioExpired is above the rows that lead to members.
+const prioExpired = 115
 
 // StrippedTag returns the VLAN id of the tag that the tables have put aside of a
 // packet that came up, 0 for none.
