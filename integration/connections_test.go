@@ -153,7 +153,9 @@ func TestConntrackNearlyFull(t *testing.T) {
 	onUserspace(t, func(t *testing.T, s *stand.Stand) {
 		_, err := s.Lab.Appctl("dpctl/ct-set-limits", "zone=18200,limit=10")
 		must(t, err)
-		told := func(st *api.Status) bool { return strings.Contains(strings.Join(st.Degraded, " "), "conntrack is nearly full") }
+		told := func(st *api.Status) bool {
+			return strings.Contains(strings.Join(st.Degraded, " "), "conntrack is nearly full")
+		}
 		keep(t, s, 36000, 2)
 		await(t, s, "eight of ten", func(st *api.Status) bool { return st.Conntrack.Zone == api.TableUsage{Entries: 8, Limit: 10} })
 		if st, err := s.API.Status(t.Context()); err != nil || told(st) {
@@ -291,7 +293,7 @@ func TestDrainWaits(t *testing.T) {
 		}
 		mustAnswer(t, "while be1 drains", open["be1"][1:])
 		open["be1"][1].conn.Close()
-		if text := <-said; !strings.HasSuffix(text, "no connection is left\n<nil>") || !strings.Contains(text, "connections are left") {
+		if text := <-said; !strings.HasSuffix(text, "no connection is left\n<nil>") || !strings.Contains(text, "connections left: 1") {
 			t.Errorf("drain --wait: %s", text)
 		}
 		if text := <-run("drain", "be2", "--wait", "--deadline", "3s"); !strings.HasSuffix(text, "what was still open is ended\n<nil>") {

@@ -90,7 +90,7 @@ func (a *App) awaitEmpty(ctx context.Context, change *api.Change, whole bool, mo
 				fmt.Fprintln(a.Stderr, "no connection is left")
 				return nil
 			case left != said:
-				fmt.Fprintf(a.Stderr, "%d connections are left\n", left)
+				fmt.Fprintf(a.Stderr, "connections left: %d\n", left)
 				said = left
 			}
 		} else if ctx.Err() == nil {
@@ -99,7 +99,7 @@ func (a *App) awaitEmpty(ctx context.Context, change *api.Change, whole bool, mo
 		select {
 		case <-ctx.Done():
 			if context.Cause(ctx) == errWaited {
-				return fmt.Errorf("%d connections are left after %v; the drain goes on", left, most)
+				return fmt.Errorf("connections left after %v: %d; the drain goes on", most, left)
 			}
 			return ctx.Err()
 		case <-time.After(look):
