@@ -81,7 +81,12 @@ func (st *stand) run(t *testing.T, opts Options) {
 // newStand is a stand in service mode: the Bridge dials the switch.
 func newStand(t *testing.T) *stand {
 	t.Helper()
-	st := &stand{sw: newSwitch(t, true), socket: socketPath(t)}
+	return newStandWith(t, newSwitch(t, true))
+}
+
+func newStandWith(t *testing.T, sw *oftest.Switch) *stand {
+	t.Helper()
+	st := &stand{sw: sw, socket: socketPath(t)}
 	listener, err := net.Listen("unix", st.socket)
 	if err != nil {
 		t.Fatal(err)
