@@ -21,7 +21,7 @@ type standing struct {
 // place is where a member is.
 type place struct {
 	addr netip.Addr
-	port uint16
+	port uint16 // 0 if it answers from any, as with ranges of ports
 	pool string
 	name string
 	cut  bool   // its connections are to end
@@ -36,13 +36,26 @@ func standingOf(s *state.Snapshot, served map[netip.Addr]bool) *standing {
 		}
 	}
 	for i := range s.Pools {
+		anyPort := keepsPorts(s, s.Pools[i].ID)
 		for j := range s.Pools[i].Members {
 			if m := &s.Pools[i].Members[j]; m.Number != 0 {
-				st.members[m.Number] = place{addr: m.Address.Addr(), port: m.Address.Port(), pool: m.ID.Pool, name: m.Name, cut: m.Cut, why: whyCut(m)}
+				port := m.Address.Port()
+				if anyPort {
+					port = 0
+				}
+				st.members[m.Number] = place{addr: m.Address.Addr(), port: port, pool: m.ID.Pool, name: m.Name, cut: m.Cut, why: whyCut(m)}
 			}
 		}
 	}
 	return st
+}
+
+// keepsPorts says whether members of a pool get packets on the ports that
+// clients use.
+func keepsPorts(s *state.Snapshot, pool uint16) bool {
+	return slices.ContainsFunc(s.Services, func(service state.Service) bool {
+		return slices.Contains(service.PoolIDs, pool) && slices.ContainsFunc(service.Ports, config.Port.Kept)
+	})
 }
 
 func whyCut(m *state.Member) string {
@@ -151,11 +164,11 @@ func (st *standing) lessThan(before *standing) bool {
 	return false
 }
 
-// shares says whether another member, whose connections may stay, has the
-// address and port of this one.
+// shares says whether another member, whose connections may stay, may answer
+// from the address and port of this one.
 func (st *standing) shares(number uint16, m place) bool {
 	for other, o := range st.members {
-		if other != number && !o.cut && o.addr == m.addr && o.port == m.port {
+		if other != number && !o.cut && o.addr == m.addr && (o.port == m.port || o.port == 0 || m.port == 0) {
 			return true
 		}
 	}

@@ -115,6 +115,17 @@ func TestLeaving(t *testing.T) {
 	}
 }
 
+// TestAnyPort: a pool of which members answer from any port shares their
+// addresses with every other one.
+func TestAnyPort(t *testing.T) {
+	s := state.AllActive(parse(t, strings.Replace(strings.ReplaceAll(standingConfig, "13:80", "12:81"), "ports: [80/tcp], pool: web", "ports: [80-90/tcp], pool: web", 1)))
+	st := standingOf(s, everyVIP(s))
+	be2 := st.members[s.Pool("web").Members[1].Number]
+	if be2.port != 0 || !st.shares(s.Pool("web").Members[1].Number, be2) {
+		t.Errorf("be2 at port %d shares its address with nobody", be2.port)
+	}
+}
+
 func TestZoneUsage(t *testing.T) {
 	for text, want := range map[string]usage{
 		"default limit=0\nzone=18200,limit=50,count=3\n": {used: 3, limit: 50},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"brlb/controller/bridge"
@@ -113,7 +114,7 @@ func (t *tracker) clean(ctx context.Context, v *view, r *reading) bool {
 		t.next = time.Now().Add(readSoon)
 	}
 	if err != nil {
-		t.loop.opts.Logger.Warn("connections that must end do not; trying again", "bridge", v.snapshot.Bridge, "entries", len(condemned), "err", err)
+		t.loop.opts.Logger.Warn("connections that must end do not; trying again", "entries", len(condemned), "err", err)
 		return false
 	}
 	t.tell(condemned)
@@ -177,7 +178,7 @@ func (t *tracker) whoWere(ctx context.Context, st *standing, entries []conntrack
 		for number := range gone {
 			id, known := t.loop.state.MemberNumbered(number)
 			at, err := netip.ParseAddrPort(id.Key)
-			if !known || err != nil {
+			if !known || err != nil || asks(t.loop.snapshot.Pool(id.Pool)) {
 				delete(gone, number)
 				continue
 			}
@@ -185,6 +186,14 @@ func (t *tracker) whoWere(ctx context.Context, st *standing, entries []conntrack
 		}
 	})
 	return gone, err
+}
+
+// asks says whether names of a pool are not known yet: until they are, nobody
+// knows who has left it.
+func asks(p *state.Pool) bool {
+	return p != nil && slices.ContainsFunc(p.Names, func(n state.Name) bool {
+		return n.State == state.NameAsking || n.State == state.NameUnresolved
+	})
 }
 
 // tell notes whose connections have ended, and why.
@@ -258,9 +267,9 @@ func (t *tracker) flushBlindly(ctx context.Context, v *view) bool {
 	err := t.loop.bridge.Forget(ctx, flushes)
 	switch {
 	case errors.Is(err, bridge.ErrNoFlush):
-		t.loop.opts.Logger.Warn("connections of members that leave end by themselves", "bridge", v.snapshot.Bridge, "err", err)
+		t.loop.opts.Logger.Warn("connections of members that leave end by themselves", "err", err)
 	case err != nil:
-		t.loop.opts.Logger.Warn("connections that must end do not; trying again", "bridge", v.snapshot.Bridge, "err", err)
+		t.loop.opts.Logger.Warn("connections that must end do not; trying again", "err", err)
 		return false
 	case !t.blind:
 		t.blind = true

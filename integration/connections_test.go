@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"brlb/controller/api"
+	"brlb/integration/lab"
 	"brlb/integration/stand"
 )
 
@@ -325,4 +326,50 @@ func TestConnectionsEndBlindly(t *testing.T) {
 		}
 		must(t, s.Servers[0].Process().Resume())
 	})
+}
+
+// TestDatagramsOfADownMember: a client that goes on from the same port is served
+// by another member at once, and not before the end of a drain.
+func TestDatagramsOfADownMember(t *testing.T) {
+	s := start(t, stand.Options{Config: serve("80/tcp, 53/udp")})
+	vip, ports := stand.VIPAddress+":53", sourcePorts(20000, 60)
+	by := func(member string, outcomes []lab.Connection) (from []int) {
+		t.Helper()
+		for _, c := range outcomes {
+			if c.Err != nil {
+				t.Errorf("from port %d: %v", c.SourcePort, c.Err)
+			}
+			if c.Server == member {
+				from = append(from, c.SourcePort)
+			}
+		}
+		return from
+	}
+	ask := func(from []int) []lab.Connection { return s.Client.AskEach(t.Context(), vip, from, 100, 8) }
+
+	be1 := by("be1", ask(ports))
+	must(t, s.Servers[0].Process().Pause())
+	await(t, s, "be1 down, and none of its connections left", func(st *api.Status) bool {
+		m := &st.Pools[0].Members[0]
+		return m.State == "down" && m.Connections != nil && *m.Connections == 0
+	})
+	if left := by("be1", ask(be1)); len(be1) == 0 || len(left) > 0 {
+		t.Errorf("%d of %d ports are still served by be1", len(left), len(be1))
+	}
+	must(t, s.Servers[0].Process().Resume())
+	await(t, s, "be1 up", stand.Steady(4))
+
+	be2 := by("be2", ask(sourcePorts(30000, 60)))
+	_, err := s.API.Change(t.Context(), "drain", api.ChangeRequest{Member: "be2", Who: "test", DeadlineSeconds: 5, WaitSeconds: patience.Seconds()})
+	must(t, err)
+	if on := by("be2", ask(be2)); len(be2) == 0 || len(on) != len(be2) {
+		t.Errorf("%d of %d ports are served by be2 while it drains", len(on), len(be2))
+	}
+	await(t, s, "the end of the drain", func(st *api.Status) bool {
+		m := &st.Pools[0].Members[1]
+		return m.State == "disabled" && m.Connections != nil && *m.Connections == 0
+	})
+	if left := by("be2", ask(be2)); len(left) > 0 {
+		t.Errorf("%d of %d ports are still served by be2", len(left), len(be2))
+	}
 }
