@@ -10,11 +10,12 @@ import (
 
 // connections is what is known of the switch's connection table; immutable.
 type connections struct {
-	at       time.Time                  // of the newest reading; zero if none succeeded
-	byMember map[uint16]conntrack.Count // by member number
-	zone     usage                      // entries of brlb's zone
-	datapath usage                      // of all zones; not known of the kernel's
-	problem  string                     // why the newest reading failed or says not everything; "" if all is well
+	at        time.Time                  // of the newest reading; zero if none succeeded
+	byMember  map[uint16]conntrack.Count // by member number
+	zone      usage                      // entries of brlb's zone
+	datapath  usage                      // of all zones; not known of the kernel's
+	unlimited string                     // why the zone's limit is not what the configuration says
+	problem   string                     // why the newest reading failed or says not everything; "" if all is well
 }
 
 // usage is how full a table is.
@@ -39,9 +40,12 @@ const (
 	datapathLimit = "the switch"
 )
 
-// nearlyFull says which tables are, in sentences.
-func (c *connections) nearlyFull() []string {
+// wrong says what is, in sentences.
+func (c *connections) wrong() []string {
 	var wrong []string
+	if c.unlimited != "" {
+		wrong = append(wrong, "conntrack: the limit of the configuration is not set: "+c.unlimited)
+	}
 	if c.zone.nearFull() {
 		wrong = append(wrong, c.zone.describe(zoneLimit))
 	}

@@ -119,7 +119,7 @@ func (l *loop) degraded() []string {
 		say("somebody else keeps changing brlb's flows: %d repairs in %v, the next one waits", len(l.reconcile.repairs), driftWindow)
 	}
 	if c := l.connections.Load(); c != nil {
-		wrong = append(wrong, c.nearlyFull()...)
+		wrong = append(wrong, c.wrong()...)
 	}
 	for i := range l.snapshot.Pools {
 		p := &l.snapshot.Pools[i]

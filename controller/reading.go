@@ -33,6 +33,8 @@ type reading struct {
 	more     bool              // there were more suspects
 	zone     usage
 	datapath usage
+	// unlimited says why the zone's limit is not what the configuration says.
+	unlimited string
 }
 
 // read asks the switch for brlb's connections. How full the table is comes back
@@ -48,6 +50,15 @@ func (t *tracker) read(ctx context.Context, v *view) (*reading, error) {
 	}
 	if text, err := t.switchd.Call(ctx, "dpctl/ct-get-limits", zone); err == nil {
 		r.zone = zoneUsage(text, zone)
+	}
+	if want := v.config.ConntrackLimit; want > 0 && want != r.zone.limit && v.writer {
+		// The switch forgets it when it restarts.
+		if _, err := t.switchd.Call(ctx, "dpctl/ct-set-limits", fmt.Sprintf("%s,limit=%d", zone, want)); err != nil {
+			r.unlimited = err.Error()
+		} else {
+			t.loop.opts.Logger.Info("conntrack: limit set", "zone", v.snapshot.Zone, "limit", want, "was", r.zone.limit)
+			r.zone.limit = want
+		}
 	}
 	if r.datapath.used > maxEntries {
 		return r, fmt.Errorf("the switch's connection table has %d entries, and brlb reads no more than %d", r.datapath.used, maxEntries)
@@ -72,7 +83,7 @@ func (t *tracker) read(ctx context.Context, v *view) (*reading, error) {
 
 // connections is what a reading says, to those who ask.
 func (r *reading) connections(at time.Time, err error) *connections {
-	c := &connections{zone: r.zone, datapath: r.datapath}
+	c := &connections{zone: r.zone, datapath: r.datapath, unlimited: r.unlimited}
 	if err != nil {
 		c.problem = err.Error()
 		return c

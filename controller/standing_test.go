@@ -150,7 +150,7 @@ func TestNearlyFull(t *testing.T) {
 		if u.nearFull() != c.near {
 			t.Errorf("%+v", u)
 		}
-		for _, wrong := range [][]string{(&connections{zone: u}).nearlyFull(), (&connections{datapath: u}).nearlyFull()} {
+		for _, wrong := range [][]string{(&connections{zone: u}).wrong(), (&connections{datapath: u}).wrong()} {
 			if len(wrong) > 0 != c.near {
 				t.Errorf("%+v: %q", u, wrong)
 			}

@@ -221,6 +221,18 @@ func (c *checker) conntrack(ctx context.Context) {
 	default:
 		c.say("conntrack", false, "TCP sequence numbers are checked: connections from ports that were just used may start slowly")
 	}
+	want := c.view.config.ConntrackLimit
+	if want == 0 {
+		return
+	}
+	zone := fmt.Sprintf("zone=%d", c.view.snapshot.Zone)
+	text, err := ask(ctx, c.view.config.RunDir, "dpctl/ct-get-limits", zone)
+	if err != nil {
+		c.say("conntrack limit", false, "not known: %v", err)
+		return
+	}
+	limit := zoneUsage(text, zone).limit
+	c.say("conntrack limit", limit == want, "the switch limits zone %d to %d entries, the configuration to %d", c.view.snapshot.Zone, limit, want)
 }
 
 func (c *checker) rows(kind pipeline.Kind, pool uint16) []pipeline.Row {

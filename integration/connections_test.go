@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -153,8 +154,7 @@ func TestConnectionsAreCounted(t *testing.T) {
 // TestConntrackNearlyFull: a table that gets full is told before it is.
 func TestConntrackNearlyFull(t *testing.T) {
 	onUserspace(t, func(t *testing.T, s *stand.Stand) {
-		_, err := s.Lab.Appctl("dpctl/ct-set-limits", "zone=18200,limit=10")
-		must(t, err)
+		reload(t, s, "conntrack: {limit: 10}\n"+s.DefaultConfig())
 		told := func(st *api.Status) bool {
 			return strings.Contains(strings.Join(st.Degraded, " "), "conntrack is nearly full")
 		}
@@ -172,6 +172,21 @@ func TestConntrackNearlyFull(t *testing.T) {
 		if !strings.Contains(fmt.Sprint(events.Events), "conntrack is nearly full: 9 entries") {
 			t.Errorf("no event: %v", events.Events)
 		}
+
+		// The switch forgets its limits when it restarts.
+		limited := func() {
+			t.Helper()
+			eventually(t, "the limit in verify", func() bool {
+				verify, err := s.API.Verify(t.Context())
+				must(t, err)
+				return slices.ContainsFunc(verify.Checks, func(c api.VerifyCheck) bool { return c.Name == "conntrack limit" && c.OK })
+			})
+		}
+		limited()
+		must(t, s.Lab.KillOVS())
+		must(t, s.Lab.StartOVS(t.Context()))
+		await(t, s, "the table back", stand.Steady(4))
+		limited()
 	})
 }
 

@@ -28,6 +28,9 @@ type Config struct {
 	MAC MAC
 	// Zone is the conntrack zone, 1..65535.
 	Zone uint16
+	// ConntrackLimit is how many entries the zone may have, 1..MaxConntrackLimit;
+	// 0 leaves the switch's limit as it is.
+	ConntrackLimit int
 	// Gateways are addresses, each with its network, that brlb answers ARP and
 	// ping for on the members' side; sorted, without duplicates.
 	Gateways []netip.Prefix
@@ -202,6 +205,9 @@ const (
 	OnDownReset OnDown = "reset" // they are forgotten: the client's next packet is answered by a reset
 	OnDownKeep  OnDown = "keep"  // they are left alone
 )
+
+// MaxConntrackLimit is the greatest ConntrackLimit.
+const MaxConntrackLimit = 100_000_000
 
 // OnAllDown says what becomes of a pool's traffic when no member is active.
 type OnAllDown string

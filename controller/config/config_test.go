@@ -127,6 +127,7 @@ func TestEverySetting(t *testing.T) {
 		Miss:             MissDrop,
 		StartDeadline:    0,
 		NeighbourRefresh: time.Minute,
+		ConntrackLimit:   200000,
 		DNS: DNS{
 			Servers: []netip.AddrPort{netip.MustParseAddrPort("10.30.0.53:53"), netip.MustParseAddrPort("[::1]:5353")},
 			MinTTL:  time.Minute,

@@ -22,6 +22,7 @@ func write(c *Config) []string {
 		"miss: " + string(c.Miss),
 		"start_deadline: " + c.StartDeadline.String(),
 		"neighbour_refresh: " + c.NeighbourRefresh.String(),
+		fmt.Sprintf("conntrack: {limit: %d}", c.ConntrackLimit),
 		"dns: {min_ttl: " + c.DNS.MinTTL.String() + "}",
 	}
 	if c.MAC.IsSet() {
@@ -143,6 +144,7 @@ func generate(t *rapid.T) *Config {
 	c.Zone = rapid.Uint16Range(1, 65535).Draw(t, "zone")
 	c.Miss = rapid.SampledFrom([]Miss{MissNormal, MissDrop}).Draw(t, "miss")
 	c.StartDeadline = seconds.Draw(t, "start deadline")
+	c.ConntrackLimit = rapid.IntRange(0, MaxConntrackLimit).Draw(t, "conntrack limit")
 	c.NeighbourRefresh = seconds.Draw(t, "refresh")
 	c.DNS.MinTTL = seconds.Draw(t, "min ttl")
 	c.MAC[0], c.MAC[5] = 2, rapid.Byte().Draw(t, "mac")

@@ -26,7 +26,7 @@ const (
 )
 
 func (d *document) config(e entry) *Config {
-	f := d.mapping(e, "bridge", "run_dir", "ovsdb", "openflow", "api", "mac", "zone", "gateways", "miss",
+	f := d.mapping(e, "bridge", "run_dir", "ovsdb", "openflow", "api", "mac", "zone", "conntrack", "gateways", "miss",
 		"start_deadline", "neighbour_refresh", "dns", "probe_allow", "probe_source", "probe_device", "probe_netns", "allow_exec", "checks", "pools", "services")
 	c := &Config{
 		Bridge:           DefaultBridge,
@@ -43,6 +43,7 @@ func (d *document) config(e entry) *Config {
 	c.API = d.api(f["api"])
 	d.mac(f["mac"], &c.MAC)
 	integer(d, f["zone"], &c.Zone, 1, 65535)
+	integer(d, d.mapping(f["conntrack"], "limit")["limit"], &c.ConntrackLimit, 0, MaxConntrackLimit)
 	for _, g := range d.list(f["gateways"]) {
 		c.Gateways = append(c.Gateways, d.gateway(g))
 	}
