@@ -86,7 +86,10 @@ func (l *loop) poolDocument(v *view, p *state.Pool) api.Pool {
 	doc := api.Pool{
 		Name: p.Name, ID: p.ID, Mode: p.Mode, Layout: p.Layout, Version: p.Version, Slots: p.Slots, Digest: p.Digest,
 		Anchor: l.anchorDocument(p), Active: p.Active, Waiting: !p.Settled, Problem: p.Problem, Emergency: string(p.Emergency), Alarm: p.Alarm,
-		Around: v.snapshot.Around(p.Name),
+		Around: v.snapshot.Around(p.Name), Moving: p.Moving.Len(),
+	}
+	if p.Moving != nil {
+		doc.MovingUntil, doc.MovingSoon = p.Moving.Until, p.Moving.Soon()
 	}
 	for i := range p.Members {
 		doc.Members = append(doc.Members, l.memberDocument(v, p, &p.Members[i]))

@@ -64,6 +64,15 @@ func traceOffline(s *state.Snapshot, req api.TraceRequest) (*api.Trace, pipeline
 	if owner := pool.Owner(slot); owner != nil {
 		trace.Member, trace.Address = owner.Name, owner.ID.Key
 	}
+	if pool.Moving != nil {
+		leaving := pool.Moving.From[slot]
+		if before := pool.Member(leaving.Key); before != nil {
+			trace.MovingFrom = before.Name
+			if !leaving.Open {
+				trace.Member, trace.Address = before.Name, before.ID.Key
+			}
+		}
+	}
 	return trace, t, nil
 }
 

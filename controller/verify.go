@@ -106,9 +106,19 @@ func (c *checker) owners(p *state.Pool, rows []pipeline.Row) (keys []string, str
 		byNumber[p.Members[i].Number] = &p.Members[i]
 	}
 	keys = make([]string, p.Slots)
+	heirs := map[uint32]uint16{}
+	for _, row := range c.rows(pipeline.KindMoving, p.ID) {
+		_, _, slot := pipeline.CookieParts(row.Mod.Cookie)
+		if heirs[slot], _ = pipeline.Heir(row.Mod); p.Moving != nil && !p.Moving.From[int(slot)].Open && p.Table != nil {
+			heirs[slot] = p.Owner(int(slot)).Number // from now on in a moment
+		}
+	}
 	for _, row := range rows {
 		_, _, slot := pipeline.CookieParts(row.Mod.Cookie)
-		number, _ := pipeline.SlotOwner(row.Mod)
+		number, moves := heirs[slot]
+		if !moves {
+			number, _ = pipeline.SlotOwner(row.Mod)
+		}
 		m := byNumber[number]
 		if int(slot) >= len(keys) {
 			continue

@@ -83,6 +83,14 @@ type Pool struct {
 	Active  int     `json:"active"`
 	Waiting bool    `json:"waiting"` // for first verdicts; the switch keeps what it holds
 	Problem string  `json:"problem,omitempty"`
+	// Moving counts the slots whose open connections another member than the
+	// owner still has, and MovingUntil is when there will be none; in stateless
+	// pools.
+	Moving      int       `json:"moving,omitzero"`
+	MovingUntil time.Time `json:"moving_until,omitzero"`
+	// MovingSoon says that owners do not get new connections of all of these slots
+	// yet, but will within two seconds.
+	MovingSoon bool `json:"moving_soon,omitzero"`
 	// Emergency is the rule in force, if one is: panic, kept or short; Alarm is a
 	// sentence about it.
 	Emergency string   `json:"emergency,omitempty"`
@@ -374,6 +382,9 @@ type Trace struct {
 	Slot     int    `json:"slot"`
 	Member   string `json:"member,omitempty"` // empty when nobody is active
 	Address  string `json:"address,omitempty"`
+	// MovingFrom is the member that keeps the slot's open connections, if that is
+	// not the owner.
+	MovingFrom string `json:"moving_from,omitempty"`
 	// Switch is what the switch itself answers, when it could be asked.
 	Switch *SwitchTrace `json:"switch,omitempty"`
 	// SwitchError says why it could not.

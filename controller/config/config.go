@@ -140,7 +140,9 @@ const (
 	LayoutV2     = "v2"     // the default; has an anchor
 	LayoutSticky = "sticky" // goes on from the table before
 	LayoutCrush  = "crush"  // places over failure domains
-	ModeNAT      = "nat"    // stateful: the member sees its own address as destination
+
+	ModeNAT = "nat" // stateful: the member sees its own address as destination
+	ModeDSR = "dsr" // stateless: the member has the VIP itself, and answers directly
 )
 
 // Pool is a set of members behind a slot table.
@@ -163,6 +165,9 @@ type Pool struct {
 	Pins []Pin
 	// Mode says how packets reach members.
 	Mode string
+	// Transition is for how long the owner before keeps the open connections of a
+	// slot that has moved; for stateless pools.
+	Transition time.Duration
 	// IPv6 says of which family the members are: all of IPv6, or all of IPv4.
 	IPv6 bool
 	// Affinity says what of a packet decides the slot.
@@ -322,6 +327,9 @@ func (c *Config) Service(name string) (Service, bool) {
 func (p Pool) Member(name string) (Member, bool) {
 	return find(p.Members, func(x Member) bool { return x.Name == name })
 }
+
+// Stateless says whether the switch knows none of the pool's connections.
+func (p Pool) Stateless() bool { return p.Mode != ModeNAT }
 
 // MemberByAddress finds a member of the pool by its address and port.
 func (p Pool) MemberByAddress(address netip.AddrPort) (Member, bool) {

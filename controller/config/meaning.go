@@ -18,6 +18,7 @@ func (d *document) checkMeaning(c *Config) {
 	d.checkProbeAllow(c)
 	c.addDefaultCheck()
 	d.checkFamilies(c)
+	d.checkModes(c)
 	d.checkServices(c)
 	d.checkGateways(c)
 }

@@ -30,7 +30,7 @@ func Members(s Set) []state.Adopted {
 			f := group.Rows[i].Mod
 			switch {
 			case id.Kind == KindMember && f.Table == TableMember:
-				if addr, ok := natTarget(f); ok && addr.Port() != 0 {
+				if addr, ok := memberAddress(f); ok && addr.Port() != 0 {
 					entry(f).Address = addr
 				}
 			case id.Kind == KindMember && f.Table == TableToMember:
@@ -102,9 +102,15 @@ func applied(f *openflow.FlowMod) openflow.ApplyActions {
 }
 
 // SlotOwner returns the member number that a slot row loads.
-func SlotOwner(f *openflow.FlowMod) (uint16, bool) {
+func SlotOwner(f *openflow.FlowMod) (uint16, bool) { return loaded(f, openflow.Reg2) }
+
+// Heir returns the member number that the row of a slot which moves gives to new
+// connections.
+func Heir(f *openflow.FlowMod) (uint16, bool) { return loaded(f, openflow.Reg7) }
+
+func loaded(f *openflow.FlowMod, register openflow.Field) (uint16, bool) {
 	for _, a := range applied(f) {
-		if load, ok := a.(openflow.RegLoad); ok && load.Dst == openflow.Reg2.Whole() && load.Value <= 0xffff {
+		if load, ok := a.(openflow.RegLoad); ok && load.Dst == register.Whole() && load.Value <= 0xffff {
 			return uint16(load.Value), true
 		}
 	}
@@ -121,8 +127,12 @@ func Links(f *openflow.FlowMod) (int, bool) {
 	return 0, false
 }
 
-func natTarget(f *openflow.FlowMod) (netip.AddrPort, bool) {
+// memberAddress reads a member's address out of its row.
+func memberAddress(f *openflow.FlowMod) (netip.AddrPort, bool) {
 	for _, a := range applied(f) {
+		if note, ok := a.(openflow.Note); ok {
+			return noted(note)
+		}
 		ct, ok := a.(openflow.CT)
 		if !ok {
 			continue

@@ -81,6 +81,10 @@ func Explain(s *state.Snapshot, f *openflow.FlowMod) string {
 		return fmt.Sprintf("%s: slot %d belongs to %s", name, index, ownerName(pool, f))
 	case KindMember:
 		return fmt.Sprintf("%s: %s %s", name, memberName(pool, uint16(index)), memberRow(f.Table))
+	case KindMoving:
+		return fmt.Sprintf("%s: slot %d moves: new connections are learned, and go to its owner", name, index)
+	case KindLearned:
+		return fmt.Sprintf("%s: a connection opened while its slot moved, to %s", name, memberName(pool, uint16(index)))
 	case KindBase:
 		return baseRow(f)
 	}
@@ -170,6 +174,17 @@ func baseRow(f *openflow.FlowMod) string {
 			return "a SYN from a port used a moment ago: flush its old entry, try again"
 		case prioRow:
 			return "any other SYN, through conntrack"
+		}
+	case TablePlace:
+		if f.Priority == prioRow {
+			return "a connection that was learned: to the slot's new owner"
+		}
+		return "what could not be learned stays with the member before"
+	case TableLearned:
+		return "a connection that was opened while its slot did not move"
+	case TableHash:
+		if f.Priority == prioOpened {
+			return "a learned connection has its member"
 		}
 	case TableMember, TableToMember:
 		switch f.Priority {

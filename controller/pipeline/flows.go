@@ -140,6 +140,7 @@ func (fr frame) baseFlows(drop bool, host openflow.MAC) []*openflow.FlowMod {
 			flows = append(flows, fr.reuseFlows(f)...)
 		}
 	}
+	flows = append(flows, placeFlows()...)
 	flows = append(flows, expiredFlows()...)
 	return append(flows, fr.ndFlows()...)
 }
@@ -243,8 +244,12 @@ func ownFlows(addr netip.Addr) []*openflow.FlowMod {
 		flow(cookie, TableClassify, prioOwn, openflow.Match{isARP, openflow.ARPOp.Exact(arpRequest), openflow.ARPTPA.Addr(addr)}, openflow.GotoTable(TableOwn)))
 }
 
-// serviceFlows lead a service's packets through conntrack to the pool.
+// serviceFlows lead a service's packets to the pool, through conntrack unless it is
+// stateless.
 func (fr frame) serviceFlows(service *state.Service) []*openflow.FlowMod {
+	if service.Stateless {
+		return statelessFlows(service)
+	}
 	cookie := Cookie(KindService, service.PoolID, 0)
 	var flows []*openflow.FlowMod
 	for _, addr := range service.Addresses {

@@ -17,6 +17,8 @@ const (
 	TableForUs     = 5  // to brlb's MAC, but of no service: ICMP errors, fragments
 	TableAdvertise = 6  // a solicitation that has become an advertisement (ND)
 	TableReuse     = 7  // SYNs, where the switch needs that: has the port been used a moment ago?
+	TablePlace     = 8  // stateless: a connection that was learned goes to the slot's new owner
+	TableLearned   = 9  // stateless: connections opened while their slot moved
 	TableHash      = 10 // reg0=pool -> multipath -> reg1=slot
 	TableSlots     = 11 // reg0=pool, reg1=slot -> reg2=member
 	TableMember    = 12 // reg2=member -> ct(commit,nat)
@@ -25,7 +27,7 @@ const (
 )
 
 // ownTables lists the tables in which no flow of anybody else belongs.
-var ownTables = [...]uint8{TableOwn, TableVIP, TableReply, TableRest, TableForUs, TableAdvertise, TableReuse, TableHash, TableSlots, TableMember, TableToMember, TableToClient}
+var ownTables = [...]uint8{TableOwn, TableVIP, TableReply, TableRest, TableForUs, TableAdvertise, TableReuse, TablePlace, TableLearned, TableHash, TableSlots, TableMember, TableToMember, TableToClient}
 
 // IsOwnTable says whether a table is brlb's alone.
 func IsOwnTable(table uint8) bool {
@@ -41,8 +43,9 @@ func IsOwnTable(table uint8) bool {
 func Tables() []uint8 { return append([]uint8{TableClassify}, ownTables[:]...) }
 
 // The registers: reg0 pool id, reg1 slot, reg2 member number, reg3 the mark
-// resent or opening, reg4 whether the member gets the packet on the port that the client
-// used, reg5 the VLAN tag (TCI) of the client's frame.
+// resent or opening, reg4 portKept or placed, reg5 the VLAN tag (TCI) of the
+// client's frame, reg6 whether a connection was learned, reg7 the number of the
+// member to which a slot moves.
 const (
 	// resent marks a packet that the controller sends again, so that it doesn't
 	// come back a second time.
@@ -51,6 +54,8 @@ const (
 	opening = 2
 	// portKept in reg4: the destination port stays.
 	portKept = 1
+	// placed in reg4: reg2 holds the member of a learned connection.
+	placed = 2
 )
 
 // meterID is the switch's meter that bounds how many packets go to the
@@ -75,9 +80,9 @@ func Meter() *openflow.MeterMod {
 const (
 	prioAnswer   = 32020 // answers to brlb's own ARP and ND questions
 	prioOwn      = 32010 // ARP, ND and ping for own addresses
-	prioWatch    = 32005 // the same as the next, SYNs and FINs
+	prioWatch    = 32005 // the same as the next: SYNs and, of stateful pools, FINs
 	prioVIP      = 32000 // a service's address and port
-	prioWatchAny = 31995 // the same as the next, SYNs and FINs
+	prioWatchAny = 31995 // likewise
 	prioVIPAny   = 31990 // a service's address, all protocols
 	prioReply    = 31000 // what a member sends from its service port
 	prioVIPRest  = 30000 // whatever else goes to a VIP: never forwarded
@@ -120,11 +125,14 @@ const (
 	KindHash    Kind = 5 // a pool's multipath row
 	KindSlot    Kind = 6 // slot rows
 	KindMember  Kind = 7 // member rows
+	KindMoving  Kind = 8 // rows of slots that move
+	KindLearned Kind = 9 // rows that the switch adds itself: connections opened meanwhile
 )
 
 var kindNames = map[Kind]string{
 	KindBase: "base", KindOwn: "own", KindService: "service", KindReply: "reply",
 	KindHash: "hash", KindSlot: "slot", KindMember: "member",
+	KindMoving: "moving", KindLearned: "learned",
 }
 
 // String is the word that `brlb flows --explain` uses.
@@ -163,6 +171,9 @@ func CookieParts(cookie uint64) (kind Kind, pool uint16, index uint32) {
 // Concerns says whether a change that somebody else made to a flow with these
 // properties may have changed what brlb's flows do.
 func Concerns(table uint8, priority uint16, cookie uint64) bool {
+	if kind, _, _ := CookieParts(cookie); IsOwn(cookie) && kind == KindLearned {
+		return false // the switch adds and removes them itself
+	}
 	if IsOwn(cookie) || IsOwnTable(table) {
 		return true
 	}

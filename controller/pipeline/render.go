@@ -124,7 +124,7 @@ func (f frame) renderPool(p *state.Pool, before rendered) (rendered, error) {
 	var members []*openflow.FlowMod
 	for i := range p.Members {
 		if m := &p.Members[i]; m.HasNext && m.Number != 0 && m.Address.Addr().Is6() == p.IPv6 {
-			members = append(members, f.memberFlows(m, p.ID)...)
+			members = append(members, f.rowsOf(m, p)...)
 		}
 	}
 	hash := hashFlows(p)
@@ -140,6 +140,13 @@ func (f frame) renderPool(p *state.Pool, before rendered) (rendered, error) {
 	}
 	slots := GroupID{KindSlot, p.ID}
 	owners := slotOwners(p)
+	moving, err := movingGroup(p, owners)
+	if err != nil {
+		return rendered{}, err
+	}
+	if moving != nil {
+		groups[GroupID{KindMoving, p.ID}] = moving
+	}
 	if len(owners) > 0 {
 		var old []Row
 		if g := before.groups[slots]; g != nil {
@@ -152,6 +159,38 @@ func (f frame) renderPool(p *state.Pool, before rendered) (rendered, error) {
 		groups[slots] = &Group{Rows: rows}
 	}
 	return rendered{pool: *p, groups: groups, owners: owners}, nil
+}
+
+func (f frame) rowsOf(m *state.Member, p *state.Pool) []*openflow.FlowMod {
+	if p.Stateless() {
+		return f.dsrFlows(m, p.ID)
+	}
+	return f.memberFlows(m, p.ID)
+}
+
+// movingGroup renders the rows of slots that move, and gives these slots, in
+// owners, to the members before. It is nil if none move.
+func movingGroup(p *state.Pool, owners []uint16) (*Group, error) {
+	if p.Moving == nil {
+		return nil, nil
+	}
+	var flows []*openflow.FlowMod
+	for slot, leaving := range p.Moving.From {
+		m := p.Member(leaving.Key)
+		if m == nil || slot >= len(owners) {
+			continue
+		}
+		heir := owners[slot]
+		if !leaving.Open {
+			heir = m.Number
+		}
+		flows = append(flows, movingFlow(p, slot, m.Number, heir))
+		owners[slot] = m.Number
+	}
+	if len(flows) == 0 {
+		return nil, nil
+	}
+	return newGroup(flows)
 }
 
 // slotOwners returns the member number of each slot's owner.
@@ -244,6 +283,9 @@ func sharedInputOf(s *state.Snapshot) sharedInput {
 		in.answers[i] = p != nil && (p.Serves() || p.Rejects)
 	}
 	for id, kept := range keptPorts(s) {
+		if pools[id].Stateless() {
+			continue
+		}
 		for j := range pools[id].Members {
 			for _, port := range kept {
 				sources[source{pools[id].Members[j].Address.Addr(), port}] = true
@@ -252,6 +294,9 @@ func sharedInputOf(s *state.Snapshot) sharedInput {
 	}
 	for _, proto := range ownPortProtos(s) {
 		for i := range s.Pools {
+			if s.Pools[i].Stateless() {
+				continue
+			}
 			for _, m := range s.Pools[i].Members {
 				sources[source{m.Address.Addr(), config.Port{First: m.Address.Port(), Last: m.Address.Port(), Proto: proto}}] = true
 			}

@@ -117,7 +117,7 @@ func newGroup(mods []*openflow.FlowMod) (*Group, error) {
 }
 
 // FromSwitch turns the flows that a switch returned into a set. Flows of
-// others are left out.
+// others are left out, and those that the switch has learned.
 func FromSwitch(stats []openflow.FlowStats) (Set, error) {
 	mods := map[GroupID][]*openflow.FlowMod{}
 	for i := range stats {
@@ -126,6 +126,9 @@ func FromSwitch(stats []openflow.FlowStats) (Set, error) {
 			continue
 		}
 		kind, pool, _ := CookieParts(f.Cookie)
+		if kind == KindLearned {
+			continue
+		}
 		id := GroupID{Kind: kind, Pool: pool}
 		mod := flow(f.Cookie, f.Table, f.Priority, f.Match, f.Instructions...)
 		mod.IdleTimeout, mod.HardTimeout, mod.Flags, mod.Importance = f.IdleTimeout, f.HardTimeout, f.Flags, f.Importance

@@ -171,31 +171,42 @@ func (s *State) Rebase(pool string) bool {
 }
 
 // AdoptTables makes the tables that were found on the switch those from which
-// pools of layout sticky go on.
+// pools of layout sticky go on, and stateless ones move.
 func (s *State) AdoptTables(found []Adopted) {
 	for i := range s.cfg.Pools {
 		c := &s.cfg.Pools[i]
-		if c.Layout != config.LayoutSticky {
+		p := s.pools[c.Name]
+		if c.Layout != config.LayoutSticky && !c.Stateless() {
 			continue
 		}
-		var owners []string
-		for _, f := range found {
-			for _, slot := range f.Slots {
-				if f.PoolID != c.ID {
-					continue
-				}
-				if need := 1 << bits.Len(uint(slot)); need > len(owners) {
-					owners = append(owners, make([]string, need-len(owners))...)
-				}
-				owners[slot] = f.Address.String()
-			}
+		table, err := maglev.NewTable(config.LayoutSticky, c.ID, nil, adoptedOwners(c.ID, found))
+		if err != nil {
+			continue
 		}
-		if table, err := maglev.NewTable(config.LayoutSticky, c.ID, nil, owners); err == nil {
-			s.pools[c.Name].previous = table
-			s.pools[c.Name].layout = "" // what was built from another is void
-			s.pools[c.Name].current = false
+		p.current = false
+		p.moves.table = table
+		if c.Layout == config.LayoutSticky {
+			p.previous = table
+			p.layout = "" // what was built from another is void
 		}
 	}
+}
+
+// adoptedOwners lists the keys of a pool's slots' owners.
+func adoptedOwners(pool uint16, found []Adopted) []string {
+	var owners []string
+	for _, f := range found {
+		for _, slot := range f.Slots {
+			if f.PoolID != pool {
+				continue
+			}
+			if need := 1 << bits.Len(uint(slot)); need > len(owners) {
+				owners = append(owners, make([]string, need-len(owners))...)
+			}
+			owners[slot] = f.Address.String()
+		}
+	}
+	return owners
 }
 
 // build makes the slot table, unless the last one was made from the same.

@@ -39,6 +39,7 @@ type Service struct {
 	Primary   string // that the configuration names first
 	PoolID    uint16
 	PoolIDs   []uint16 // of all pools that serve it at one time or another
+	Stateless bool     // so are these pools
 	// OtherPorts is what becomes of packets to ports of the VIPs that no service
 	// has.
 	OtherPorts config.OtherPorts
@@ -46,7 +47,7 @@ type Service struct {
 
 // Equal says whether two services are the same.
 func (s *Service) Equal(o *Service) bool {
-	return s.Name == o.Name && s.Pool == o.Pool && s.Primary == o.Primary && s.PoolID == o.PoolID && s.OtherPorts == o.OtherPorts &&
+	return s.Name == o.Name && s.Pool == o.Pool && s.Primary == o.Primary && s.PoolID == o.PoolID && s.OtherPorts == o.OtherPorts && s.Stateless == o.Stateless &&
 		slices.Equal(s.Addresses, o.Addresses) && slices.Equal(s.Ports, o.Ports) && slices.Equal(s.PoolIDs, o.PoolIDs)
 }
 
@@ -58,7 +59,10 @@ type Pool struct {
 	Layout  string // name
 	Version string // of the layout; part of Digest
 	Mode    string
-	IPv6    bool // of the members; others own no slots and have no rows
+	// Moving are the slots whose open connections another member than the owner
+	// still has; nil if there are none. Only stateless pools have them.
+	Moving *Moving
+	IPv6   bool // of the members; others own no slots and have no rows
 	// Affinity says what of a packet decides the slot.
 	Affinity config.Affinity
 	// Rejects says that clients are told when no member is active.
@@ -92,7 +96,7 @@ func (p *Pool) Equal(o *Pool) bool {
 	return p.Name == o.Name && p.ID == o.ID && p.Slots == o.Slots && p.Layout == o.Layout && p.Mode == o.Mode &&
 		p.Check == o.Check && p.Active == o.Active && p.Settled == o.Settled && p.Table == o.Table &&
 		p.Digest == o.Digest && p.Problem == o.Problem && p.Emergency == o.Emergency && p.Alarm == o.Alarm &&
-		p.IPv6 == o.IPv6 && p.Affinity == o.Affinity && p.Rejects == o.Rejects &&
+		p.IPv6 == o.IPv6 && p.Moving == o.Moving && p.Affinity == o.Affinity && p.Rejects == o.Rejects &&
 		p.Version == o.Version && p.Anchor == o.Anchor && p.BalanceSlack == o.BalanceSlack && slices.Equal(p.Pins, o.Pins) &&
 		slices.Equal(p.Nested, o.Nested) && slices.Equal(p.Names, o.Names) && sameMembers(p.Members, o.Members)
 }
@@ -113,6 +117,9 @@ func (p *Pool) Member(key string) *Member {
 	}
 	return &p.Members[i]
 }
+
+// Stateless says whether the switch knows none of the pool's connections.
+func (p *Pool) Stateless() bool { return p.Mode != config.ModeNAT }
 
 // Serves says whether connections find members: there is a slot table, and the
 // pool waits for nothing.
@@ -184,7 +191,7 @@ func (s *State) Snapshot() *Snapshot {
 		c := &s.cfg.Services[i]
 		service := Service{Name: c.Name, Addresses: c.Addresses, Ports: c.Ports, Pool: s.servingPool(c), Primary: c.Pool, OtherPorts: c.OtherPorts}
 		if p := s.pools[service.Pool]; p != nil {
-			service.PoolID = p.picture.ID
+			service.PoolID, service.Stateless = p.picture.ID, p.picture.Stateless()
 		}
 		for _, name := range candidates(c) {
 			if p := s.pools[name]; p != nil {
@@ -261,6 +268,7 @@ func (s *State) poolSnapshot(c *config.Pool) Pool {
 	p.Anchor = kept.chooseAnchor(c, &p, p.Active > 0 && (p.Settled || !asks))
 	kept.build(c, &p)
 	p.Version, p.Table, p.Digest, p.Problem = kept.version, kept.table, kept.digest, kept.problem
+	p.Moving = kept.move(c, &p, s.now)
 	if p.Table != nil {
 		counts := p.Table.Counts(nil)
 		for i := range p.Table.Members {

@@ -66,6 +66,7 @@ type pool struct {
 	digest   string
 	problem  string
 	previous *maglev.Table // from which layout sticky goes on
+	moves    moves
 }
 
 // Declared is a member declared on an OVSDB Interface row by
@@ -119,6 +120,7 @@ func (s *State) Clone() *State {
 		copied := *p
 		copied.builder = nil
 		copied.policies = p.policies.clone()
+		copied.moves = p.moves.clone()
 		c.pools[name] = &copied
 	}
 	return &c

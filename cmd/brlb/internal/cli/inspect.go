@@ -154,6 +154,9 @@ func drawTrace(s *screen, trace *api.Trace, wide bool) {
 	} else {
 		s.linef("  member     %s %s", trace.Member, trace.Address)
 	}
+	if trace.MovingFrom != "" {
+		s.linef("  moving     new connections only; %s keeps those that are open", trace.MovingFrom)
+	}
 	if trace.SwitchError != "" {
 		s.linef("  switch     not asked: %s", trace.SwitchError)
 	}

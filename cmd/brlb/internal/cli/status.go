@@ -252,6 +252,9 @@ func drawNotes(s *screen, pool *api.Pool) {
 	if pool.Waiting {
 		s.line(coloured(yellow, "  waiting for first probes: the switch keeps what it holds of this pool"))
 	}
+	if pool.Moving > 0 {
+		s.linef("  %d slots take new connections only: others keep their open ones until %s", pool.Moving, pool.MovingUntil.Local().Format(time.TimeOnly))
+	}
 	if pool.Alarm != "" {
 		s.line(coloured(red, "  "+pool.Alarm))
 	}

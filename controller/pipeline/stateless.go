@@ -1,0 +1,155 @@
+package pipeline
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"brlb/controller/config"
+	"brlb/controller/state"
+	"brlb/openflow"
+)
+
+// Stateless pools: the switch knows none of their connections. Every packet is
+// hashed, and goes to its slot's owner. While a slot moves away from a member
+// that still lives, the switch remembers the connections that are opened
+// meanwhile, those alone, and gives the slot's other packets to the member before.
+//
+// It learns a connection once more whenever it accounts for a SYN, by the flows
+// of that moment. So SYNs have rows of their own from the beginning, lest the
+// cached flow of a SYN stand for all of its connection.
+
+// learnLimit is how many connections the switch remembers for a member to which
+// slots move. Those beyond go to the member before, whole.
+const learnLimit = 1 << 16
+
+// statelessFlows lead a service's packets to the pool.
+func statelessFlows(service *state.Service) []*openflow.FlowMod {
+	cookie := Cookie(KindService, service.PoolID, 0)
+	start := []openflow.Action{set(openflow.Reg0.Exact(uint64(service.PoolID)))}
+	look := append(slices.Clone(start), openflow.Resubmit{Port: openflow.PortInPort, Table: TableLearned})
+	var flows []*openflow.FlowMod
+	for _, addr := range service.Addresses {
+		f := familyOfAddr(addr)
+		for _, p := range service.Ports {
+			to := openflow.Match{f.isIP, f.dst.Addr(addr)}
+			t := transportOf(p.Proto)
+			if t == nil {
+				flows = append(flows,
+					flow(cookie, TableClassify, prioVIPAny, to, apply(look...), openflow.GotoTable(TableHash)),
+					flow(cookie, TableClassify, prioWatchAny, append(slices.Clone(to), isTCP, isSYN), apply(look...), openflow.GotoTable(TableHash)))
+				continue
+			}
+			actions := start
+			if p.Proto == config.ProtoTCP {
+				actions = look
+			}
+			to = append(to, openflow.IPProto.Exact(t.number))
+			for _, port := range ports(t.dst, p.First, p.Last) {
+				match := append(slices.Clone(to), port)
+				flows = append(flows, flow(cookie, TableClassify, prioVIP, match, apply(actions...), openflow.GotoTable(TableHash)))
+				if p.Proto == config.ProtoTCP {
+					flows = append(flows, flow(cookie, TableClassify, prioWatch, append(slices.Clone(match), isSYN), apply(actions...), openflow.GotoTable(TableHash)))
+				}
+			}
+		}
+	}
+	return flows
+}
+
+// placeFlows are the base rows of connections that were learned.
+func placeFlows() []*openflow.FlowMod {
+	cookie := Cookie(KindBase, 0, 0)
+	return []*openflow.FlowMod{
+		flow(cookie, TablePlace, prioRow, openflow.Match{openflow.Reg6.Exact(1)}, apply(move(openflow.Reg7.Whole(), openflow.Reg2.Whole()))),
+		flow(cookie, TablePlace, prioFloor, nil),
+		flow(cookie, TableLearned, prioFloor, nil),
+		flow(cookie, TableHash, prioOpened, openflow.Match{openflow.Reg4.Exact(placed)}, openflow.GotoTable(TableMember)),
+	}
+}
+
+// movingFlow has new connections of a slot learned, and go to its new owner.
+func movingFlow(p *state.Pool, slot int, from, to uint16) *openflow.FlowMod {
+	f := familyOf(p.IPv6)
+	return flow(Cookie(KindMoving, p.ID, uint32(slot)), TableSlots, prioSpecial,
+		openflow.Match{openflow.Reg0.Exact(uint64(p.ID)), openflow.Reg1.Exact(uint64(slot)), f.isIP, isTCP, isSYN},
+		apply(
+			openflow.RegLoad{Dst: openflow.Reg2.Whole(), Value: uint64(from)},
+			openflow.RegLoad{Dst: openflow.Reg7.Whole(), Value: uint64(to)},
+			openflow.Learn{
+				Table: TableLearned, Priority: prioRow, Cookie: Cookie(KindLearned, p.ID, uint32(to)),
+				IdleTimeout: uint16(p.Moving.Hold / time.Second),
+				Limit:       learnLimit, Result: openflow.Reg6.Range(0, 0),
+				Specs: []openflow.LearnSpec{
+					learnValue(openflow.LearnMatch, openflow.EthType.Whole(), f.isIP.Uint64()),
+					learnValue(openflow.LearnMatch, openflow.IPProto.Whole(), protoTCP),
+					learnField(f.src), learnField(f.dst), learnField(openflow.TCPSrc), learnField(openflow.TCPDst),
+					learnValue(openflow.LearnLoad, openflow.Reg2.Whole(), uint64(to)),
+					learnValue(openflow.LearnLoad, openflow.Reg4.Whole(), placed),
+				},
+			},
+			openflow.Resubmit{Port: openflow.PortInPort, Table: TablePlace},
+		),
+		openflow.GotoTable(TableMember))
+}
+
+// learnField has the learned flow match what the packet has.
+func learnField(field openflow.Field) openflow.LearnSpec {
+	whole := field.Whole()
+	return openflow.LearnSpec{Kind: openflow.LearnMatch, Bits: whole.Bits, Src: whole, Dst: whole}
+}
+
+func learnValue(kind openflow.LearnKind, dst openflow.Subfield, value uint64) openflow.LearnSpec {
+	octets := binary.BigEndian.AppendUint64(nil, value)
+	return openflow.LearnSpec{Kind: kind, Bits: dst.Bits, Value: octets[len(octets)-int(dst.Bits+15)/16*2:], Dst: dst}
+}
+
+// dsrFlows are the rows of a member that has the VIP itself. The note tells a
+// brlb that starts whose rows they are. They come before those that look at the
+// time to live: this is no hop.
+func (fr frame) dsrFlows(m *state.Member, pool uint16) []*openflow.FlowMod {
+	cookie := Cookie(KindMember, pool, uint32(m.Number))
+	match := openflow.Match{openflow.Reg2.Exact(uint64(m.Number)), familyOfAddr(m.Address.Addr()).isIP}
+	return []*openflow.FlowMod{
+		flow(cookie, TableMember, prioOpened, match, apply(openflow.Note(m.Address.String())), openflow.GotoTable(TableToMember)),
+		flow(cookie, TableToMember, prioOpened, match, apply(
+			set(openflow.EthSrc.MAC(fr.mac)),
+			set(openflow.EthDst.MAC(m.Next.MAC)),
+			openflow.RegLoad{Dst: vlan, Value: tag(m.Next.VLAN)},
+			openflow.RegLoad{Dst: openflow.InPortNXM.Whole(), Value: portNone16},
+			output(openflow.PortNo(m.Next.Port)),
+		)),
+	}
+}
+
+// noted reads the address out of a note.
+func noted(note openflow.Note) (netip.AddrPort, bool) {
+	text, _, _ := strings.Cut(string(note), "\x00") // padded
+	addr, err := netip.ParseAddrPort(text)
+	return addr, err == nil
+}
+
+// Forget returns what makes the switch forget the learned connections of members
+// that do not live: a client that opens another one from the same port must not
+// get them.
+func Forget(s *state.Snapshot) []openflow.Message {
+	var deletions []openflow.Message
+	for i := range s.Pools {
+		p := &s.Pools[i]
+		if !p.Stateless() {
+			continue
+		}
+		for j := range p.Members {
+			m := &p.Members[j]
+			if m.Number == 0 || p.KeepsConnections(m.ID.Key) {
+				continue
+			}
+			d := openflow.NewFlowMod(openflow.FlowDelete)
+			d.Table, d.Cookie, d.CookieMask = TableLearned, Cookie(KindLearned, p.ID, uint32(m.Number)), ^uint64(0)
+			deletions = append(deletions, d)
+		}
+	}
+	return deletions
+}
