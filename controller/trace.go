@@ -13,8 +13,10 @@ import (
 
 	"brlb/controller/api"
 	"brlb/controller/config"
+	"brlb/controller/conntrack"
 	"brlb/controller/pipeline"
 	"brlb/controller/state"
+	"brlb/ovsdb/unixctl"
 )
 
 // Trace implements api.Backend: where a connection goes, computed here and,
@@ -236,15 +238,20 @@ func ingress(s *state.Snapshot, name string) (uint32, error) {
 // conntrackEntry returns the line of the connection in the switch's conntrack
 // table, "" if there is none.
 func (l *loop) conntrackEntry(ctx context.Context, v *view, t pipeline.Tuple) string {
-	text, err := ask(ctx, v.config.RunDir, "dpctl/dump-conntrack", fmt.Sprintf("zone=%d", v.snapshot.Zone))
-	if err != nil {
-		return ""
-	}
-	orig := fmt.Sprintf("orig=(src=%s,dst=%s,sport=%d,dport=%d)", t.Src.Addr(), t.Dst.Addr(), t.Src.Port(), t.Dst.Port())
-	for line := range strings.Lines(text) {
-		if strings.Contains(line, orig) {
-			return strings.TrimSpace(line)
+	ctx, cancel := context.WithTimeout(ctx, unixctlTimeout)
+	defer cancel()
+	switchd := unixctl.Daemon(v.config.RunDir, "ovs-vswitchd")
+	defer switchd.Close()
+	wanted := conntrack.Tuple{Src: t.Src.Addr(), Dst: t.Dst.Addr(), SrcPort: t.Src.Port(), DstPort: t.Dst.Port()}
+	entry := ""
+	err := switchd.Lines(ctx, func(line []byte) error {
+		if e, err := conntrack.Parse(line); err == nil && e.Proto == t.Proto && e.Orig == wanted {
+			entry = string(line)
 		}
+		return nil
+	}, "dpctl/dump-conntrack", fmt.Sprintf("zone=%d", v.snapshot.Zone))
+	if err != nil {
+		l.opts.Logger.Debug("the connection table cannot be read", "err", err)
 	}
-	return ""
+	return entry
 }
