@@ -67,6 +67,33 @@ func askBoth(t *testing.T, s *stand.Stand, when string) {
 	compare(t, when+", udp", want, s.Client.AskEach(t.Context(), vip, from, 100, 8))
 }
 
+// With affinity a client has one member, whatever its ports and protocols, and has
+// it again after a restart.
+func TestAffinity(t *testing.T) {
+	s := start(t, stand.Options{Config: func(text string) string {
+		return serve("80/tcp, 53/udp")(strings.Replace(text, "    check: web\n", "    check: web\n    affinity: source\n", 1))
+	}})
+	trace, err := s.API.Trace(t.Context(), api.TraceRequest{Src: s.Client.Addr().String(), SrcPort: 1, DstPort: 80})
+	must(t, err)
+	want := make([]string, 200)
+	for i := range want {
+		want[i] = trace.Member
+	}
+	all := func(when string) {
+		t.Helper()
+		compare(t, when+", tcp", want, s.Client.ConnectEach(t.Context(), stand.VIP, sourcePorts(20000, 200), 8))
+		compare(t, when+", udp", want, s.Client.AskEach(t.Context(), stand.VIPAddress+":53", sourcePorts(20000, 200), 100, 8))
+	}
+	all("fresh")
+	if trace.Switch == nil || !trace.Switch.Agrees {
+		t.Errorf("the switch disagrees: %+v, %s", trace.Switch, trace.SwitchError)
+	}
+	must(t, s.Kill())
+	must(t, s.Start())
+	await(t, s, "brlb back", stand.Steady(4))
+	all("after a restart")
+}
+
 // IPv6, over a service with VIPs of both families.
 func TestIPv6(t *testing.T) {
 	onBothWith(t, stand.Options{IPv6: true, Config: serve("80/tcp, 53/udp")}, func(t *testing.T, s *stand.Stand) {
