@@ -115,3 +115,28 @@ func TestIPv6(t *testing.T) {
 		}
 	})
 }
+
+// What brlb computes of a connection is what the switch does: every protocol, both
+// families, with a VLAN tag and without.
+func TestTraceAgrees(t *testing.T) {
+	s := start(t, stand.Options{IPv6: true, Config: serve("80/tcp, 53/udp, 9/sctp, 8000-8090/tcp")})
+	await(t, s, "both pools", stand.SteadyPools(4, 4))
+	for _, client := range []string{s.Client.Addr().String(), stand.Client6Address} {
+		for _, to := range []struct {
+			proto string
+			port  uint16
+		}{{"tcp", 80}, {"udp", 53}, {"sctp", 9}, {"tcp", 8042}} {
+			for _, vlan := range []uint16{0, 20} {
+				for _, from := range sourcePorts(20000, 5) {
+					trace, err := s.API.Trace(t.Context(), api.TraceRequest{
+						Src: client, SrcPort: uint16(from), DstPort: to.port, Proto: to.proto, VLAN: vlan, InPort: "p1",
+					})
+					must(t, err)
+					if trace.Switch == nil || !trace.Switch.Agrees {
+						t.Errorf("%s in VLAN %d: slot %d, member %s; the switch: %+v %s", trace.Flow, vlan, trace.Slot, trace.Member, trace.Switch, trace.SwitchError)
+					}
+				}
+			}
+		}
+	}
+}
