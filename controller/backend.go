@@ -125,7 +125,7 @@ func (l *loop) memberDocument(v *view, p *state.Pool, m *state.Member) api.Membe
 	if m.Admin.State != state.Enabled {
 		doc.State, doc.Since = string(m.Admin.State), m.Admin.At
 	}
-	if n, ok := l.connections.Load().of(m.Number); ok {
+	if n, ok := l.connections.Load().of(m.Number); ok && !p.Stateless() {
 		doc.Connections = &n.Open
 	}
 	if m.HasNext {

@@ -133,11 +133,14 @@ func leftAt(status *api.Status, change *api.Change, whole bool) (left int, over 
 			}
 			drained++
 			over = over && m.Admin == "disabled"
-			if m.Connections != nil {
+			switch {
+			case m.Connections != nil:
 				left += *m.Connections
-			} else if status.Conntrack.Problem != "" {
+			case p.Mode != "nat":
+				return 0, false, fmt.Errorf("nobody counts the connections of pool %s: in mode %s the switch does not track them", p.Name, p.Mode)
+			case status.Conntrack.Problem != "":
 				return 0, false, fmt.Errorf("connections are not counted: %s", status.Conntrack.Problem)
-			} else {
+			default:
 				left++ // not counted yet
 			}
 		}
