@@ -266,8 +266,8 @@ func (s *story) nextHop() {
 		addr, what = m.Via, fmt.Sprintf("router %s", m.Via)
 	}
 	if !m.HasNext {
-		s.say("next hop", false, "%s: nobody has answered ARP", what)
-		s.wouldHelp("an answer of %s to ARP on the bridge", addr)
+		s.say("next hop", false, "%s: nobody has answered %s", what, state.Question(addr))
+		s.wouldHelp("an answer of %s to %s on the bridge", addr, state.Question(addr))
 		return
 	}
 	s.say("next hop", true, "%s is at %s (%s)", what, m.Next.MAC, m.Next.Source)

@@ -58,6 +58,14 @@ type NextHop struct {
 	Source string // "ovsdb", "arp", "nd" or "adopted" (found in the switch's flows)
 }
 
+// Question is what an address's next hop is asked by, in a person's words.
+func Question(addr netip.Addr) string {
+	if addr.Is4() {
+		return "ARP"
+	}
+	return "neighbour discovery"
+}
+
 // Port is a port of the bridge, as the switch describes it.
 type Port struct {
 	Number uint32
@@ -185,9 +193,9 @@ func (s *State) inactive(m *Member) string {
 	case m.Health.Says.Leave != "":
 		return "its agent says " + m.Health.Says.Leave
 	case !m.HasNext && m.Via.IsValid():
-		return fmt.Sprintf("no next hop: router %s has not answered ARP", m.Via)
+		return fmt.Sprintf("no next hop: router %s has not answered %s", m.Via, Question(m.Via))
 	case !m.HasNext:
-		return fmt.Sprintf("no next hop: nobody has answered ARP for %s", m.Address.Addr())
+		return fmt.Sprintf("no next hop: nobody has answered %s for %s", Question(m.Address.Addr()), m.Address.Addr())
 	}
 	port, ok := s.ports[m.Next.Port]
 	switch {

@@ -388,3 +388,11 @@ func TestANameIsNoKey(t *testing.T) {
 		}
 	}
 }
+
+func TestQuestions(t *testing.T) {
+	for addr, want := range map[string]string{"10.30.0.11": "ARP", "2001:db8:30::b": "neighbour discovery"} {
+		if got := Question(netip.MustParseAddr(addr)); got != want {
+			t.Errorf("%s is asked for by %s, want %s", addr, got, want)
+		}
+	}
+}
