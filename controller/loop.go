@@ -83,6 +83,7 @@ type switchInfo struct {
 	description string
 	datapathID  uint64
 	lastError   string
+	conntrack   string // what is wrong with its conntrack
 	handshaking bool
 
 	userspace        bool // its datapath

@@ -100,6 +100,9 @@ func (l *loop) degraded() []string {
 		}
 		wrong = append(wrong, text)
 	}
+	if l.sw.conntrack != "" {
+		wrong = append(wrong, l.sw.conntrack)
+	}
 	if l.probeProblem != "" {
 		say("probes are not as they should be: %s", l.probeProblem)
 	}

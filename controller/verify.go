@@ -222,12 +222,14 @@ func role(master, writer bool) string {
 }
 
 func (c *checker) conntrack(ctx context.Context) {
-	relaxed, err := conntrackRelaxed(ctx, c.view.config.RunDir)
+	relaxed, kernel, err := sequenceCheck(ctx, c.view.config.RunDir)
 	switch {
 	case err != nil:
 		c.say("conntrack", true, "whether it checks TCP sequence numbers is not known: %v", err)
 	case relaxed:
 		c.say("conntrack", true, "TCP sequence numbers are not checked")
+	case kernel:
+		c.say("conntrack", false, "%v", errKernelChecks)
 	default:
 		c.say("conntrack", false, "TCP sequence numbers are checked: connections from ports that were just used may start slowly")
 	}

@@ -21,6 +21,12 @@ import (
 var scenarios = []string{
 	"TestPlacement",
 	"TestHitless",
+	"TestSequenceCheckIsOff",
+	"TestPortReuse",
+	"TestStaleEntries",
+	"TestTwoRouters",
+	"TestMemberBehindRouter",
+	"TestMemberKilled",
 }
 
 // build compiles what the guest needs, without libraries.

@@ -52,25 +52,35 @@ func (e *Error) Error() string {
 // "ovsdb-server", by the pid file that it keeps in the run directory
 // (/run/openvswitch on most systems).
 func Find(rundir, daemon string) (string, error) {
-	pidFile := filepath.Join(rundir, daemon+".pid")
-	f, err := os.Open(pidFile)
+	pid, err := PID(rundir, daemon)
 	if err != nil {
-		return "", fmt.Errorf("unixctl: %s does not seem to run: %w", daemon, err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxPidFile))
-	if err != nil {
-		return "", fmt.Errorf("unixctl: %s: %w", pidFile, err)
-	}
-	pid, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 31)
-	if err != nil || pid == 0 {
-		return "", fmt.Errorf("unixctl: %s holds %s instead of a process id", pidFile, quoteCut(string(text)))
+		return "", err
 	}
 	path := filepath.Join(rundir, fmt.Sprintf("%s.%d.ctl", daemon, pid))
 	if _, err := os.Stat(path); err != nil {
 		return "", fmt.Errorf("unixctl: %s: the control socket of pid %d is missing: %w", daemon, pid, err)
 	}
 	return path, nil
+}
+
+// PID returns a daemon's process id as its pid file has it. In a container that
+// is another one than outside.
+func PID(rundir, daemon string) (int, error) {
+	pidFile := filepath.Join(rundir, daemon+".pid")
+	f, err := os.Open(pidFile)
+	if err != nil {
+		return 0, fmt.Errorf("unixctl: %s does not seem to run: %w", daemon, err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxPidFile))
+	if err != nil {
+		return 0, fmt.Errorf("unixctl: %s: %w", pidFile, err)
+	}
+	pid, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 31)
+	if err != nil || pid == 0 {
+		return 0, fmt.Errorf("unixctl: %s holds %s instead of a process id", pidFile, quoteCut(string(text)))
+	}
+	return int(pid), nil
 }
 
 // Conn is a connection to a daemon's control socket. The daemon runs one

@@ -1,0 +1,174 @@
+#!/bin/sh
+# Runs in the guest, started by bench_test.go: measures what a client gets from
+# four servers through each of several boxes in between, and prints lines
+# "result BOX MEASURE REQUESTS-PER-SECOND".
+#
+#   client 10.20.0.10 ── box ──┬─ be1 10.30.0.11:8080
+#                    VIP on it ├─ ...
+#                              └─ be4 10.30.0.14:8080
+#
+# Each box has a network of its own: the namespaces BOX, BOX-client, BOX-be1...
+# In the box, a veth "c" leads to the client and "s1" to "s4" lead to the
+# servers. Nothing else differs between them but who forwards.
+set -eu
+rounds=$1 seconds=$2
+vip=10.20.0.100
+boxes="brlb haproxy nft direct"
+
+# world BOX: the namespaces, the links and the servers. Checksums stay to be
+# filled in by hardware that does not exist, as they are between any veths.
+world() {
+	for ns in "$1" "$1-client" "$1-be1" "$1-be2" "$1-be3" "$1-be4"; do
+		ip netns add "$ns"
+		ip -n "$ns" link set lo up
+	done
+	link "$1" c "$1-client" 02:00:0a:14:00:0a 10.20.0.10/24
+	for i in 1 2 3 4; do
+		link "$1" "s$i" "$1-be$i" "02:00:0a:1e:00:1$i" "10.30.0.1$i/24"
+		ip -n "$1-be$i" route add default via 10.30.0.1
+		serve "$1-be$i" "10.30.0.1$i"
+	done
+}
+
+# link BOX DEVICE NAMESPACE MAC ADDRESS
+link() {
+	ip -n "$1" link add "$2" type veth peer name eth0 netns "$3" address "$4"
+	ip -n "$1" link set "$2" up
+	ip -n "$3" address add "$5" dev eth0
+	ip -n "$3" link set eth0 up
+}
+
+# serve NAMESPACE ADDRESS: an nginx that answers two octets.
+serve() {
+	cat >"/run/$1.conf" <<END
+pid /run/$1.pid;
+error_log stderr warn;
+worker_processes 1;
+events { worker_connections 1024; }
+http {
+	access_log off;
+	keepalive_requests 1000000000;
+	server {
+		listen $2:8080 backlog=4096;
+		location / { return 200 "ok"; }
+	}
+}
+END
+	ip netns exec "$1" nginx -c "/run/$1.conf"
+}
+
+# route BOX: the box forwards like a router, one link a server.
+route() {
+	ip netns exec "$1" sysctl -qw net.ipv4.ip_forward=1
+	ip -n "$1" address add 10.20.0.1/24 dev c
+	for i in 1 2 3 4; do
+		ip -n "$1" address add 10.30.0.1/32 dev "s$i"
+		ip -n "$1" route add "10.30.0.1$i/32" dev "s$i"
+	done
+}
+
+box_direct() {
+	route direct
+	ip -n direct-client route add 10.30.0.0/24 via 10.20.0.1
+}
+
+box_nft() {
+	route nft
+	ip -n nft address add $vip/32 dev c
+	ip netns exec nft nft -f - <<END
+table ip lb {
+	chain prerouting {
+		type nat hook prerouting priority dstnat;
+		ip daddr $vip tcp dport 80 dnat to jhash ip saddr . tcp sport mod 4 map {
+			0 : 10.30.0.11 . 8080, 1 : 10.30.0.12 . 8080, 2 : 10.30.0.13 . 8080, 3 : 10.30.0.14 . 8080 }
+	}
+}
+END
+}
+
+box_haproxy() {
+	route haproxy
+	ip -n haproxy address add $vip/32 dev c
+	cat >/run/haproxy.cfg <<END
+global
+	nbthread 2
+	maxconn 10000
+defaults
+	mode tcp
+	timeout connect 5s
+	timeout client 60s
+	timeout server 60s
+listen web
+	bind $vip:80 backlog 4096
+	balance roundrobin
+	server be1 10.30.0.11:8080
+	server be2 10.30.0.12:8080
+	server be3 10.30.0.13:8080
+	server be4 10.30.0.14:8080
+END
+	ip netns exec haproxy haproxy -D -f /run/haproxy.cfg -p /run/haproxy.pid
+}
+
+box_brlb() {
+	export OVS_RUNDIR=/run/ovs OVS_LOGDIR=/run/ovs OVS_DBDIR=/run/ovs
+	mkdir -p /run/ovs
+	ovsdb-tool create /run/ovs/conf.db /usr/share/openvswitch/vswitch.ovsschema
+	ip netns exec brlb ovsdb-server /run/ovs/conf.db --remote=punix:/run/ovs/db.sock --pidfile --log-file -vconsole:off --detach --no-chdir
+	ovs-vsctl --no-wait init
+	# Open vSwitch started earlier has no handler threads.
+	while [ "$(cut -d. -f1 /proc/uptime)" -lt 11 ]; do sleep 0.2; done
+	ip netns exec brlb ovs-vswitchd --pidfile --log-file -vconsole:off --detach --no-chdir
+	ovs-vsctl add-br br-lb -- set bridge br-lb datapath_type=system fail_mode=secure
+	for port in c s1 s2 s3 s4; do
+		ovs-vsctl add-port br-lb $port
+		ip netns exec brlb sysctl -qw net.ipv6.conf.$port.disable_ipv6=1
+	done
+	ip -n brlb address add 10.30.0.2/24 dev br-lb
+	ip -n brlb link set br-lb up
+	cat >/run/brlb.yaml <<END
+run_dir: /run/ovs
+api: {socket: /run/brlb.sock, http: ""}
+gateways: [10.30.0.1/24]
+pools:
+  web:
+    id: 1
+    members: {be1: 10.30.0.11:8080, be2: 10.30.0.12:8080, be3: 10.30.0.13:8080, be4: 10.30.0.14:8080}
+services:
+  web: {address: $vip, ports: [80/tcp], pool: web}
+END
+	ip netns exec brlb ./brlb run --config /run/brlb.yaml >/run/brlb.log 2>&1 &
+	for try in $(seq 100); do
+		./brlb status --socket /run/brlb.sock 2>/dev/null | grep -q "4/4 active.*in sync" && return
+		sleep 0.3
+	done
+	echo "brlb has no table after 30 s:"
+	./brlb status --socket /run/brlb.sock || true
+	tail -n 30 /run/brlb.log
+	exit 1
+}
+
+# measure BOX MEASURE WRK-ARGUMENTS...
+measure() {
+	box=$1 measure=$2
+	shift 2
+	target=http://$vip/
+	[ "$box" != direct ] || target=http://10.30.0.11:8080/
+	ip netns exec "$box-client" wrk -t 1 -d "${seconds}s" "$@" "$target" >/run/wrk.out
+	if grep -q "Socket errors\|Non-2xx" /run/wrk.out; then
+		echo "$box $measure: $(grep "Socket errors\|Non-2xx" /run/wrk.out)"
+	fi
+	echo "result $box $measure $(sed -n 's/^Requests\/sec: *//p' /run/wrk.out)"
+}
+
+sysctl -qw net.netfilter.nf_conntrack_max=1000000
+for box in $boxes; do
+	world "$box"
+	"box_$box"
+done
+if [ "${EXPLORE:-}" ]; then . "$EXPLORE"; exit; fi
+for round in $(seq "$rounds"); do
+	for box in $boxes; do
+		measure "$box" keep-alive -c 16
+		measure "$box" connections -c 16 -H "Connection: close"
+	done
+done
