@@ -231,7 +231,7 @@ func (l *loop) takeConnected(ctx context.Context, e bridge.Connected, now time.T
 		session: e.Session, since: now, description: e.Description, datapathID: e.DatapathID,
 		userspace: l.sw.userspace, keepsReplyTuples: e.KeepsReplyTuples,
 	}
-	l.state.SetFlushReused(l.sw.userspace && l.sw.keepsReplyTuples)
+	l.judgeDatapath()
 	l.state.SetPorts(e.Ports, now)
 	if !l.changedAt.IsZero() {
 		l.changedAt = now // the time without a switch is not brlb's to shorten
@@ -250,6 +250,12 @@ func (l *loop) takeConnected(ctx context.Context, e bridge.Connected, now time.T
 	l.reconcile.connected(e.Session, installed)
 	l.note(state.Event{Time: now, Text: fmt.Sprintf("the switch is connected: %s, %d own flows", e.Description, installed.Len())})
 	go l.relaxConntrack(ctx)
+}
+
+// judgeDatapath has the pipeline do for the datapath what that cannot.
+func (l *loop) judgeDatapath() {
+	l.state.SetFlushReused(l.sw.userspace && l.sw.keepsReplyTuples)
+	l.state.SetAskedND(!l.sw.userspace)
 }
 
 // adopt takes over what the switch holds.
@@ -342,7 +348,7 @@ func (l *loop) takeInventory(ctx context.Context, u inventory.Update) {
 	}
 	l.state.SetMAC(derivedMAC(u.BridgeUUID))
 	l.sw.userspace = u.Userspace
-	l.state.SetFlushReused(l.sw.userspace && l.sw.keepsReplyTuples)
+	l.judgeDatapath()
 	l.state.SetDeclared(u.Declared, now)
 	l.state.SetOverrides(u.Overrides, now)
 }

@@ -129,7 +129,7 @@ func baseRow(f *openflow.FlowMod) string {
 		return "an answer to brlb's own question, ARP or ND"
 	case TableOwn:
 		if f.Priority == prioSpecial {
-			return "a neighbour solicitation without the asker's MAC: the controller answers"
+			return "a neighbour solicitation that the switch cannot answer: the controller does"
 		}
 		return "answers in the switch"
 	case TableAdvertise:

@@ -31,23 +31,34 @@ func solicitFlow(addr netip.Addr) *openflow.FlowMod {
 	return flow(Cookie(KindOwn, 0, 0), TableClassify, prioOwn, match, openflow.GotoTable(TableOwn))
 }
 
-// routerFlow has the advertisements of a gateway say that it is a router.
-func routerFlow(mac openflow.MAC, addr netip.Addr) *openflow.FlowMod {
-	return flow(Cookie(KindOwn, 0, 0), TableAdvertise, prioSpecial, append(isND(ndAdvertise), openflow.IPv6NDTarget.Addr(addr)),
-		advertise(mac, ndRouter|ndSolicited|ndOverride))
+// routerFlows have the advertisements of a gateway say that it is a router.
+func (fr frame) routerFlows(addr netip.Addr) []*openflow.FlowMod {
+	if fr.askedND {
+		return nil
+	}
+	return []*openflow.FlowMod{flow(Cookie(KindOwn, 0, 0), TableAdvertise, prioSpecial,
+		append(isND(ndAdvertise), openflow.IPv6NDTarget.Addr(addr)), advertise(fr.mac, ndRouter|ndSolicited|ndOverride))}
 }
 
-// ndFlows are the base rows of neighbour discovery. A flow may only set what its
-// match says is there, so that a solicitation becomes an advertisement in one
-// table and gets what only advertisements have in the next.
+// ndFlows are the base rows of neighbour discovery. The kernel's datapath cannot
+// make an advertisement: the controller does so there.
 func (fr frame) ndFlows() []*openflow.FlowMod {
-	f := familyOf(true)
 	row := func(table uint8, priority uint16, match openflow.Match, instructions ...openflow.Instruction) *openflow.FlowMod {
 		return flow(Cookie(KindBase, 0, 0), table, priority, match, instructions...)
 	}
-	return []*openflow.FlowMod{
+	flows := []*openflow.FlowMod{
 		// Answers to brlb's own questions.
 		row(TableClassify, prioAnswer, append(isND(ndAdvertise), openflow.EthDst.MAC(fr.mac)), apply(toController())),
+		row(TableAdvertise, prioFloor, nil),
+	}
+	if fr.askedND {
+		return append(flows, row(TableOwn, prioSpecial, isND(ndSolicit), refuse()...))
+	}
+	// A flow may only set what its match says is there, so that a solicitation
+	// becomes an advertisement in one table and gets what only advertisements have
+	// in the next.
+	f := familyOf(true)
+	return append(flows,
 		// Without the asker's MAC there is no room for brlb's: whoever asks whether
 		// an address is free sends none.
 		row(TableOwn, prioSpecial, append(isND(ndSolicit), openflow.IPv6NDSLL.MAC(openflow.MAC{})), refuse()...),
@@ -61,8 +72,7 @@ func (fr frame) ndFlows() []*openflow.FlowMod {
 			),
 			openflow.GotoTable(TableAdvertise)),
 		row(TableAdvertise, prioRow, isND(ndAdvertise), advertise(fr.mac, ndSolicited|ndOverride)),
-		row(TableAdvertise, prioFloor, nil),
-	}
+	)
 }
 
 // advertise completes an advertisement and sends it back.

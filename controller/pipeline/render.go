@@ -28,10 +28,11 @@ type frame struct {
 	mac         openflow.MAC
 	zone        uint16
 	flushReused bool
+	askedND     bool
 }
 
 func frameOf(s *state.Snapshot) frame {
-	return frame{mac: s.MAC, zone: s.Zone, flushReused: s.FlushReused}
+	return frame{mac: s.MAC, zone: s.Zone, flushReused: s.FlushReused, askedND: s.AskedND}
 }
 
 type rendered struct {
@@ -353,12 +354,12 @@ func (in *sharedInput) render() (Set, error) {
 	for _, g := range in.gateways {
 		flows[own] = append(flows[own], ownFlows(g.Addr())...)
 		if g.Addr().Is6() {
-			flows[own] = append(flows[own], routerFlow(in.mac, g.Addr()))
+			flows[own] = append(flows[own], in.routerFlows(g.Addr())...)
 		}
 	}
 	if in.asksIPv6() {
 		self := packet.LinkLocal(in.mac)
-		flows[own] = append(append(flows[own], ownFlows(self)...), routerFlow(in.mac, self))
+		flows[own] = append(append(flows[own], ownFlows(self)...), in.routerFlows(self)...)
 	}
 	// A VIP is answered for while at least one of its services is.
 	answered, refuses, datagrams := map[netip.Addr]bool{}, map[netip.Addr]bool{}, map[netip.Addr]bool{}

@@ -23,11 +23,14 @@ type Snapshot struct {
 	// FlushReused has the old entry of a port flushed before a SYN from it meets
 	// that: the switch's conntrack needs it.
 	FlushReused bool
-	Drop        bool // what is none of brlb's business: drop instead of NORMAL
-	Gateways    []netip.Prefix
-	Services    []Service // sorted by name
-	Pools       []Pool    // sorted by id
-	Ports       []Port    // sorted by number
+	// AskedND has the controller answer neighbour solicitations: the kernel's
+	// datapath cannot.
+	AskedND  bool
+	Drop     bool // what is none of brlb's business: drop instead of NORMAL
+	Gateways []netip.Prefix
+	Services []Service // sorted by name
+	Pools    []Pool    // sorted by id
+	Ports    []Port    // sorted by number
 }
 
 // Service is what clients talk to.
@@ -169,6 +172,7 @@ func (s *State) Snapshot() *Snapshot {
 		MAC:         s.mac,
 		Zone:        s.cfg.Zone,
 		FlushReused: s.flushReused,
+		AskedND:     s.askedND,
 		Drop:        s.cfg.Miss == config.MissDrop,
 		Gateways:    s.cfg.Gateways,
 		Ports:       s.portList,
@@ -211,7 +215,7 @@ func (s *State) Snapshot() *Snapshot {
 
 // equal says whether two pictures are the same but for Revision.
 func (s *Snapshot) equal(o *Snapshot) bool {
-	return s.Bridge == o.Bridge && s.MAC == o.MAC && s.Zone == o.Zone && s.FlushReused == o.FlushReused && s.Drop == o.Drop &&
+	return s.Bridge == o.Bridge && s.MAC == o.MAC && s.Zone == o.Zone && s.FlushReused == o.FlushReused && s.AskedND == o.AskedND && s.Drop == o.Drop &&
 		slices.Equal(s.Gateways, o.Gateways) && slices.Equal(s.Ports, o.Ports) &&
 		slices.EqualFunc(s.Services, o.Services, func(a, b Service) bool { return a.Equal(&b) }) &&
 		slices.EqualFunc(s.Pools, o.Pools, func(a, b Pool) bool { return a.Equal(&b) })

@@ -19,6 +19,7 @@ type State struct {
 	cfg         *config.Config
 	mac         openflow.MAC
 	flushReused bool
+	askedND     bool
 	own         map[netip.Addr]bool // VIPs and gateways
 	byPort      map[string]bool     // checks of type port, by name
 	declared    []Declared
@@ -278,6 +279,9 @@ func (s *State) SetMAC(mac openflow.MAC) { s.mac = mac }
 // SetFlushReused says whether the switch's conntrack needs the entries of ports
 // that are used again flushed.
 func (s *State) SetFlushReused(flush bool) { s.flushReused = flush }
+
+// SetAskedND says whether the controller has to answer neighbour solicitations.
+func (s *State) SetAskedND(asked bool) { s.askedND = asked }
 
 // SetDeclared replaces the members declared in OVSDB.
 func (s *State) SetDeclared(declared []Declared, now time.Time) {
