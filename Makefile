@@ -66,6 +66,10 @@ bench: ## measures layout, probes, table and change of one member, beside ovs-of
 	go test -run='^$$' -bench=BenchmarkProber -benchtime=1x $(AS_ROOT) ./health
 	go test -run='^$$' -bench=. -benchtime=200x -timeout=30m $(AS_ROOT) ./integration
 
+.PHONY: bench-datapath
+bench-datapath: install ## measures brlb beside HAProxy and nftables on the kernel's datapath, in a guest
+	BRLB_LAB_REQUIRED=1 go test -run='^$$' -bench=Datapath -benchtime=1x -timeout=30m $(AS_ROOT) ./integration/kernel
+
 .PHONY: lint
 lint: ## checks format and code
 	@test -z "$$(gofmt -l .)" || { echo "not formatted: $$(gofmt -l . | tr '\n' ' ')"; exit 1; }

@@ -165,7 +165,6 @@ for box in $boxes; do
 	world "$box"
 	"box_$box"
 done
-if [ "${EXPLORE:-}" ]; then . "$EXPLORE"; exit; fi
 for round in $(seq "$rounds"); do
 	for box in $boxes; do
 		measure "$box" keep-alive -c 16

@@ -30,7 +30,7 @@ var scenarios = []string{
 }
 
 // build compiles what the guest needs, without libraries.
-func build(t *testing.T, args ...string) {
+func build(t testing.TB, args ...string) {
 	t.Helper()
 	cmd := exec.Command("go", args...)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
