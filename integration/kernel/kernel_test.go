@@ -21,11 +21,12 @@ import (
 var scenarios = []string{
 	"TestPlacement",
 	"TestHitless",
+	"TestDatagrams",
+	"TestIPv6",
 	"TestSequenceCheckIsOff",
-	"TestPortReuse",
 	"TestStaleEntries",
+	"TestPortReuse",
 	"TestTwoRouters",
-	"TestMemberBehindRouter",
 	"TestMemberKilled",
 }
 
@@ -44,7 +45,7 @@ func TestScenarios(t *testing.T) {
 	files := map[string]string{"brlb": filepath.Join(dir, "brlb"), "integration.test": filepath.Join(dir, "integration.test")}
 	build(t, "build", "-o", files["brlb"], "brlb/cmd/brlb")
 	build(t, "test", "-c", "-o", files["integration.test"], "brlb/integration")
-	const limit = 8 * time.Minute
+	const limit = 15 * time.Minute
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	status, err := guest.Run(ctx, guest.Options{
