@@ -112,7 +112,8 @@ function memberRow(m) {
   row.append(
     first, element("td", m.name), element("td", m.address), element("td", m.state, m.state), element("td", ago(m.since)),
     element("td", c.code ? check.filter(Boolean).join(" ") : "-"), element("td", m.weight, "number"), element("td", m.slots, "number"),
-    element("td", (100 * m.share).toFixed(1) + "%", "number"), element("td", m.state === "down" ? "" : m.reason || ""),
+    element("td", (100 * m.share).toFixed(1) + "%", "number"), element("td", m.connections ?? "-", "number"),
+    element("td", m.state === "down" ? "" : m.reason || ""),
   );
   return row;
 }
