@@ -54,9 +54,12 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	s.bridge(m)
 	s.session(m)
 	s.bundles(m)
-	if c := &m.Status.Conntrack; !c.At.IsZero() {
-		s.usage(c.Zone, "zone")
-		s.usage(c.Datapath, "datapath")
+	table := &m.Status.Conntrack
+	if counted := !table.At.IsZero(); counted || table.Zone.Entries > 0 {
+		s.usage(table.Zone, "zone")
+	}
+	if table.Datapath != (api.TableUsage{}) {
+		s.usage(table.Datapath, "datapath")
 	}
 	for i := range m.Status.Services {
 		service := &m.Status.Services[i]
