@@ -193,6 +193,10 @@ func baseRow(f *openflow.FlowMod) string {
 		case prioExpired:
 			return "the packet's time to live ends here: its sender is told"
 		}
+	case TableError:
+		if f.Priority == prioRow {
+			return "an ICMPv6 error from the members' side: as from the VIP, then translated"
+		}
 	case TableToClient:
 		return "out by the MAC, VLAN and port remembered at the start"
 	}

@@ -142,6 +142,7 @@ func (fr frame) baseFlows(drop bool, host openflow.MAC) []*openflow.FlowMod {
 	}
 	flows = append(flows, placeFlows()...)
 	flows = append(flows, expiredFlows()...)
+	flows = append(flows, fr.errorFlows()...)
 	return append(flows, fr.ndFlows()...)
 }
 
@@ -171,7 +172,7 @@ func (fr frame) familyFlows(f *family) []*openflow.FlowMod {
 	// Conntrack knows which connection an error or a fragment belongs to.
 	for _, kind := range f.errors {
 		row(TableRest, prioRow, f.isError(kind), fr.track(TableVIP))
-		row(TableForUs, prioRow, f.isError(kind), fr.track(TableReply))
+		row(TableForUs, prioRow, f.isError(kind), fr.errorFromMembers(f))
 	}
 	row(TableRest, prioRow, openflow.Match{f.isIP, isFragment}, fr.track(TableVIP))
 	row(TableForUs, prioRow, openflow.Match{f.isIP, isFragment}, fr.track(TableReply))

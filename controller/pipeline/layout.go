@@ -24,10 +24,11 @@ const (
 	TableMember    = 12 // reg2=member -> ct(commit,nat)
 	TableToMember  = 13 // MACs, ttl, output towards the member
 	TableToClient  = 14 // MACs and port remembered at commit
+	TableError     = 15 // ICMPv6 errors from the members' side, before ct(nat)
 )
 
 // ownTables lists the tables in which no flow of anybody else belongs.
-var ownTables = [...]uint8{TableOwn, TableVIP, TableReply, TableRest, TableForUs, TableAdvertise, TableReuse, TablePlace, TableLearned, TableHash, TableSlots, TableMember, TableToMember, TableToClient}
+var ownTables = [...]uint8{TableOwn, TableVIP, TableReply, TableRest, TableForUs, TableAdvertise, TableReuse, TablePlace, TableLearned, TableHash, TableSlots, TableMember, TableToMember, TableToClient, TableError}
 
 // IsOwnTable says whether a table is brlb's alone.
 func IsOwnTable(table uint8) bool {
