@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"brlb/controller/api"
+	"brlb/controller/pipeline"
 	"brlb/health"
 	"brlb/integration/lab"
 	"brlb/integration/stand"
@@ -55,6 +56,7 @@ func TestBesideAnotherController(t *testing.T) {
 		return strings.TrimSpace(out)
 	}
 	theirs := controllers()
+	misdelivered := countOwnPackets(master)
 
 	pings := startPing(t, one, "10.50.0.2")
 	unchanged := func(when string) {
@@ -107,6 +109,9 @@ func TestBesideAnotherController(t *testing.T) {
 	if r.Failed > 0 || len(r.PerServer) != 4 {
 		t.Errorf("%d of %d requests failed: %v; per server %v", r.Failed, r.Requests+r.Failed, r.Failures, r.PerServer)
 	}
+	if n := misdelivered.Load(); n > 0 {
+		t.Errorf("%d packets for brlb were handed to the other controller", n)
+	}
 	answered, lost := pings()
 	t.Logf("%d requests; %d pings between others, %d lost", r.Requests, answered+lost, lost)
 	if lost > 0 || answered < 50 {
@@ -143,6 +148,20 @@ func otherFlow(t *testing.T, s *session.Session, text string) {
 	flow, err := openflow.ParseFlow(text)
 	must(t, err)
 	must(t, s.Transact(t.Context(), flow))
+}
+
+// countOwnPackets counts packets that flows of brlb hand to a session, until it
+// ends.
+func countOwnPackets(s *session.Session) *atomic.Int64 {
+	count := new(atomic.Int64)
+	go func() {
+		for event := range s.Events() {
+			if in, ok := event.Message.(*openflow.PacketIn); ok && pipeline.IsOwn(in.Cookie) {
+				count.Add(1)
+			}
+		}
+	}()
+	return count
 }
 
 // othersFlows lists the flows that are not brlb's, without their counters.

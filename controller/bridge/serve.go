@@ -133,6 +133,9 @@ func (v *serving) inventory(ctx context.Context) (Connected, error) {
 	if err := s.Send(ctx, &openflow.SetConfig{SwitchConfig: openflow.SwitchConfig{MissSendLen: missSendLen}}); err != nil {
 		return c, fmt.Errorf("set config: %w", err)
 	}
+	if err := s.Send(ctx, &openflow.SetControllerID{ID: pipeline.ControllerID}); err != nil {
+		return c, fmt.Errorf("set controller id: %w", err)
+	}
 	// Watch before reading, so that no change falls between the two. A switch
 	// that brlb dials tells of ports from SET_CONFIG on.
 	if err := v.watch(ctx); err != nil {

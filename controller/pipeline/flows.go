@@ -87,7 +87,7 @@ func apply(actions ...openflow.Action) openflow.Instruction { return openflow.Ap
 func output(port openflow.PortNo) openflow.Action { return openflow.Output{Port: port} }
 
 func toController() openflow.Action {
-	return openflow.Output{Port: openflow.PortController, MaxLen: controllerMaxLen}
+	return openflow.Controller{MaxLen: controllerMaxLen, ControllerID: ControllerID, Reason: openflow.PacketInAction}
 }
 
 func set(field openflow.OXM) openflow.Action { return openflow.SetField{OXM: field} }

@@ -156,6 +156,11 @@ const (
 	maxIndex = 1<<24 - 1
 )
 
+// ControllerID is what brlb's connections to the switch are to call themselves,
+// so that packets for the controller come to brlb alone, and not to another
+// controller of the bridge that would make something else of them.
+const ControllerID = cookieTag
+
 // Cookie composes a cookie.
 func Cookie(kind Kind, pool uint16, index uint32) uint64 {
 	return cookieTag<<48 | uint64(kind)<<40 | uint64(pool)<<24 | uint64(index&maxIndex)

@@ -214,7 +214,8 @@ func TestLiveConnections(t *testing.T) {
 	s := serving(t, small)
 	snap := s.Snapshot()
 	r.hold(t, snap)
-	if err := r.session.Send(context.Background(), &openflow.SetConfig{SwitchConfig: openflow.SwitchConfig{MissSendLen: openflow.MaxLenAll}}); err != nil {
+	if err := r.session.Send(context.Background(), &openflow.SetConfig{SwitchConfig: openflow.SwitchConfig{MissSendLen: openflow.MaxLenAll}},
+		&openflow.SetControllerID{ID: ControllerID}); err != nil {
 		t.Fatal(err)
 	}
 	r.ovs.Appctl("dpctl/ct-disable-tcp-seq-chk") // the segments below have no numbers

@@ -23,7 +23,7 @@ services:
 		if strings.Contains(text, "nd_reserved") || strings.Contains(text, "nd_options_type") {
 			t.Errorf("what the kernel refuses: %s", text)
 		}
-		if f.Table == TableOwn && strings.Contains(text, "icmp_type=135") && strings.Contains(text, "CONTROLLER") {
+		if f.Table == TableOwn && strings.Contains(text, "icmp_type=135") && strings.Contains(text, "controller(") {
 			asked++
 		}
 	}
