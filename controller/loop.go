@@ -272,6 +272,9 @@ func (l *loop) adopt(installed pipeline.Set, now time.Time) {
 
 // serve remembers VIPs that this brlb serves, or has served.
 func (l *loop) serve(vips []netip.Addr) {
+	if !slices.ContainsFunc(vips, func(vip netip.Addr) bool { return !l.everServed[vip] }) {
+		return
+	}
 	all := maps.Clone(l.everServed)
 	if all == nil {
 		all = map[netip.Addr]bool{}
@@ -279,9 +282,7 @@ func (l *loop) serve(vips []netip.Addr) {
 	for _, vip := range vips {
 		all[vip] = true
 	}
-	if len(all) > len(l.everServed) {
-		l.everServed = all
-	}
+	l.everServed = all
 }
 
 // takeFlows compares what the switch holds with what it should, after somebody
@@ -385,8 +386,10 @@ func (l *loop) turn(ctx context.Context, now time.Time) {
 		if l.changedAt.IsZero() {
 			l.changedAt = now
 		}
+		if !state.SameServices(l.snapshot.Services, snapshot.Services) {
+			l.serve(servedBy(snapshot))
+		}
 		l.snapshot = snapshot
-		l.serve(servedBy(snapshot))
 	}
 	l.want()
 	l.wantNames()
@@ -417,13 +420,19 @@ func (l *loop) want() {
 // ownIPv6 lists the IPv6 addresses of VIPs and gateways, in order.
 func ownIPv6(s *state.Snapshot) []netip.Addr {
 	var addrs []netip.Addr
+	add := func(addr netip.Addr) {
+		if addr.Is6() {
+			addrs = append(addrs, addr)
+		}
+	}
 	for i := range s.Services {
-		addrs = append(addrs, s.Services[i].Addresses...)
+		for _, addr := range s.Services[i].Addresses {
+			add(addr)
+		}
 	}
 	for _, gateway := range s.Gateways {
-		addrs = append(addrs, gateway.Addr())
+		add(gateway.Addr())
 	}
-	addrs = slices.DeleteFunc(addrs, netip.Addr.Is4)
 	slices.SortFunc(addrs, netip.Addr.Compare)
 	return slices.Compact(addrs)
 }

@@ -35,12 +35,12 @@ func standingOf(s *state.Snapshot, served map[netip.Addr]bool) *standing {
 			st.ports[vip] = append(st.ports[vip], s.Services[i].Ports...)
 		}
 	}
+	anyPort := keepPorts(s)
 	for i := range s.Pools {
-		anyPort := keepsPorts(s, s.Pools[i].ID)
 		for j := range s.Pools[i].Members {
 			if m := &s.Pools[i].Members[j]; m.Number != 0 {
 				port := m.Address.Port()
-				if anyPort {
+				if anyPort[s.Pools[i].ID] {
 					port = 0
 				}
 				st.members[m.Number] = place{addr: m.Address.Addr(), port: port, pool: m.ID.Pool, name: m.Name, cut: m.Cut, why: whyCut(m)}
@@ -50,12 +50,18 @@ func standingOf(s *state.Snapshot, served map[netip.Addr]bool) *standing {
 	return st
 }
 
-// keepsPorts says whether members of a pool get packets on the ports that
-// clients use.
-func keepsPorts(s *state.Snapshot, pool uint16) bool {
-	return slices.ContainsFunc(s.Services, func(service state.Service) bool {
-		return slices.Contains(service.PoolIDs, pool) && slices.ContainsFunc(service.Ports, config.Port.Kept)
-	})
+// keepPorts lists the pools whose members get packets on the ports that clients
+// use.
+func keepPorts(s *state.Snapshot) map[uint16]bool {
+	pools := map[uint16]bool{}
+	for i := range s.Services {
+		if slices.ContainsFunc(s.Services[i].Ports, config.Port.Kept) {
+			for _, id := range s.Services[i].PoolIDs {
+				pools[id] = true
+			}
+		}
+	}
+	return pools
 }
 
 func whyCut(m *state.Member) string {

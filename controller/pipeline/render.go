@@ -75,6 +75,7 @@ func (r *Renderer) update(s *state.Snapshot) error {
 		r.frame = now
 	}
 	set := maps.Clone(r.set)
+	others := r.sharedBy == nil || len(r.pools) != len(s.Pools) // pools, for what is shared
 	replace := func(was, now Set) {
 		for id := range was {
 			delete(set, id)
@@ -93,11 +94,13 @@ func (r *Renderer) update(s *state.Snapshot) error {
 		}
 		replace(before.groups, now.groups)
 		r.pools[p.ID] = now
+		others = others || !sharesAlike(&before.pool, p)
 	}
 	if len(r.pools) > len(s.Pools) {
 		r.drop(s, replace)
 	}
-	if input := sharedInputOf(s); r.sharedBy == nil || !input.equal(&r.shared) {
+	if setting := settingOf(s); others || !setting.equal(&r.shared.setting) {
+		input := sharedInputOf(setting, s)
 		groups, err := input.render()
 		if err != nil {
 			return err
@@ -108,6 +111,16 @@ func (r *Renderer) update(s *state.Snapshot) error {
 	r.set = set
 	return nil
 }
+
+// sharesAlike says whether two pictures of a pool make the same of the rows that
+// are not of one pool alone.
+func sharesAlike(a, b *state.Pool) bool {
+	return a.Stateless() == b.Stateless() && answers(a) == answers(b) &&
+		slices.EqualFunc(a.Members, b.Members, func(m, n state.Member) bool { return m.Address == n.Address })
+}
+
+// answers says whether connections find members, or are refused.
+func answers(p *state.Pool) bool { return p.Serves() || p.Rejects }
 
 // drop forgets pools that are gone.
 func (r *Renderer) drop(s *state.Snapshot, replace func(was, now Set)) {
@@ -248,13 +261,18 @@ func slotRows(pool uint16, owners []uint16, old []Row, oldOwners []uint16) ([]Ro
 // sharedInput is all that the rows depend on which are not of one pool alone:
 // base rows, own addresses, services, replies.
 type sharedInput struct {
+	setting
+	answers []bool   // by service: its pool does
+	sources []source // of all pools, sorted, without duplicates
+}
+
+// setting is the part of sharedInput that pools have no part in.
+type setting struct {
 	frame
 	drop     bool
 	host     openflow.MAC // of the bridge's own device
 	gateways []netip.Prefix
 	services []state.Service
-	answers  []bool   // by service: connections find members, or are refused
-	sources  []source // of all pools, sorted, without duplicates
 }
 
 // source is what a member sends from as a service.
@@ -263,16 +281,18 @@ type source struct {
 	port config.Port
 }
 
-func sharedInputOf(s *state.Snapshot) sharedInput {
-	in := sharedInput{
-		frame: frameOf(s), drop: s.Drop, gateways: s.Gateways,
-		services: s.Services, answers: make([]bool, len(s.Services)),
-	}
+func settingOf(s *state.Snapshot) setting {
+	now := setting{frame: frameOf(s), drop: s.Drop, gateways: s.Gateways, services: s.Services}
 	for _, p := range s.Ports {
 		if p.Number == uint32(openflow.PortLocal) {
-			in.host = p.MAC
+			now.host = p.MAC
 		}
 	}
+	return now
+}
+
+func sharedInputOf(setting setting, s *state.Snapshot) sharedInput {
+	in := sharedInput{setting: setting, answers: make([]bool, len(s.Services))}
 	pools := make(map[uint16]*state.Pool, len(s.Pools))
 	for i := range s.Pools {
 		pools[s.Pools[i].ID] = &s.Pools[i]
@@ -281,7 +301,7 @@ func sharedInputOf(s *state.Snapshot) sharedInput {
 	for i := range s.Services {
 		service := &s.Services[i]
 		p := pools[service.PoolID]
-		in.answers[i] = p != nil && (p.Serves() || p.Rejects)
+		in.answers[i] = p != nil && answers(p)
 	}
 	for id, kept := range keptPorts(s) {
 		if pools[id].Stateless() {
@@ -340,12 +360,9 @@ func ownPortProtos(s *state.Snapshot) []config.Proto {
 	return found
 }
 
-func (in *sharedInput) equal(other *sharedInput) bool {
-	return in.frame == other.frame && in.drop == other.drop && in.host == other.host &&
-		slices.Equal(in.gateways, other.gateways) &&
-		slices.EqualFunc(in.services, other.services, func(a, b state.Service) bool { return a.Equal(&b) }) &&
-		slices.Equal(in.answers, other.answers) &&
-		slices.Equal(in.sources, other.sources)
+func (s *setting) equal(o *setting) bool {
+	return s.frame == o.frame && s.drop == o.drop && s.host == o.host && slices.Equal(s.gateways, o.gateways) &&
+		state.SameServices(s.services, o.services)
 }
 
 func (in *sharedInput) render() (Set, error) {

@@ -239,14 +239,21 @@ func deletion(mod *openflow.FlowMod) *openflow.FlowMod {
 // differing returns the groups that two sets do not share, sorted.
 func differing(a, b Set) []GroupID {
 	var ids []GroupID
+	common := 0
 	for id, g := range a {
-		if b[id] != g {
+		other, both := b[id]
+		if both {
+			common++
+		}
+		if other != g {
 			ids = append(ids, id)
 		}
 	}
-	for id := range b {
-		if a[id] == nil {
-			ids = append(ids, id)
+	if common < len(b) {
+		for id := range b {
+			if a[id] == nil {
+				ids = append(ids, id)
+			}
 		}
 	}
 	slices.SortFunc(ids, func(a, b GroupID) int {

@@ -30,10 +30,12 @@ func (s *State) Clocks() string {
 	c := clocks{Ramps: map[string]int64{}, Falls: map[string][]int64{}, Works: map[string]int64{}}
 	within := map[string]time.Duration{} // how long falls count, by check
 	for _, p := range s.byID {
-		ramps := s.pools[p.Name].ramps
-		for _, key := range slices.Sorted(maps.Keys(ramps)) {
-			if p.SlowStart > 0 && len(c.Ramps) < maxClocks && s.find(MemberID{Pool: p.Name, Key: key}) != nil {
-				c.Ramps[p.Name+"/"+key] = ramps[key].UnixMilli()
+		if p.SlowStart > 0 {
+			ramps := s.pools[p.Name].ramps
+			for _, key := range slices.Sorted(maps.Keys(ramps)) {
+				if len(c.Ramps) < maxClocks && s.find(MemberID{Pool: p.Name, Key: key}) != nil {
+					c.Ramps[p.Name+"/"+key] = ramps[key].UnixMilli()
+				}
 			}
 		}
 		if p.HoldDown.After > 0 {

@@ -104,12 +104,17 @@ func (p *Pool) Equal(o *Pool) bool {
 		slices.Equal(p.Nested, o.Nested) && slices.Equal(p.Names, o.Names) && sameMembers(p.Members, o.Members)
 }
 
-// sameMembers says whether two lists are the same. Snapshots share the lists of
-// pools that have not changed, and then there is nothing to compare.
-func sameMembers(a, b []Member) bool {
-	shared := len(a) > 0 && len(a) == len(b) && &a[0] == &b[0]
-	return shared || slices.Equal(a, b)
+// sameMembers says whether two lists are the same.
+func sameMembers(a, b []Member) bool { return shared(a, b) || slices.Equal(a, b) }
+
+// SameServices says whether two lists are the same.
+func SameServices(a, b []Service) bool {
+	return shared(a, b) || slices.EqualFunc(a, b, func(x, y Service) bool { return x.Equal(&y) })
 }
+
+// shared says whether two lists are one. Snapshots share the lists of what has
+// not changed, and then there is nothing to compare.
+func shared[T any](a, b []T) bool { return len(a) > 0 && len(a) == len(b) && &a[0] == &b[0] }
 
 // Member returns the pool's member with that key, or nil. A name is no key: a
 // member's name may be another one's address.
@@ -176,8 +181,6 @@ func (s *State) Snapshot() *Snapshot {
 		Drop:        s.cfg.Miss == config.MissDrop,
 		Gateways:    s.cfg.Gateways,
 		Ports:       s.portList,
-		Pools:       make([]Pool, 0, len(s.cfg.Pools)),
-		Services:    make([]Service, 0, len(s.cfg.Services)),
 	}
 	if s.cfg.MAC.IsSet() {
 		snap.MAC = openflow.MAC(s.cfg.MAC)
@@ -187,23 +190,10 @@ func (s *State) Snapshot() *Snapshot {
 	for _, c := range s.innerFirst {
 		s.updatePicture(c)
 	}
-	for _, c := range s.byID {
-		snap.Pools = append(snap.Pools, s.pools[c.Name].picture)
-	}
+	snap.Pools = s.pictures()
 	s.noteWorking()
-	for i := range s.cfg.Services {
-		c := &s.cfg.Services[i]
-		service := Service{Name: c.Name, Addresses: c.Addresses, Ports: c.Ports, Pool: s.servingPool(c), Primary: c.Pool, OtherPorts: c.OtherPorts}
-		if p := s.pools[service.Pool]; p != nil {
-			service.PoolID, service.Stateless = p.picture.ID, p.picture.Stateless()
-		}
-		for _, name := range candidates(c) {
-			if p := s.pools[name]; p != nil {
-				service.PoolIDs = append(service.PoolIDs, p.picture.ID)
-			}
-		}
-		snap.Services = append(snap.Services, service)
-	}
+	snap.Services = s.serviceList()
+	s.lastConfig = s.cfg
 	if s.last != nil && s.last.equal(snap) {
 		return s.last
 	}
@@ -213,12 +203,54 @@ func (s *State) Snapshot() *Snapshot {
 	return snap
 }
 
+// pictures lists the pools' pictures: the last list if none has changed.
+func (s *State) pictures() []Pool {
+	changed := func(c *config.Pool) bool { return s.pools[c.Name].changed }
+	if s.last != nil && len(s.last.Pools) == len(s.byID) && !slices.ContainsFunc(s.byID, changed) {
+		return s.last.Pools
+	}
+	list := make([]Pool, len(s.byID))
+	for i, c := range s.byID {
+		list[i] = s.pools[c.Name].picture
+	}
+	return list
+}
+
+// serviceList lists the services. Of one configuration, these differ only by the
+// pools that serve.
+func (s *State) serviceList() []Service {
+	serving := make([]string, len(s.cfg.Services))
+	same := s.last != nil && s.lastConfig == s.cfg
+	for i := range s.cfg.Services {
+		serving[i] = s.servingPool(&s.cfg.Services[i])
+		same = same && s.last.Services[i].Pool == serving[i]
+	}
+	if same {
+		return s.last.Services
+	}
+	list := make([]Service, len(s.cfg.Services))
+	for i := range s.cfg.Services {
+		c := &s.cfg.Services[i]
+		service := Service{Name: c.Name, Addresses: c.Addresses, Ports: c.Ports, Pool: serving[i], Primary: c.Pool, OtherPorts: c.OtherPorts}
+		if p := s.pools[service.Pool]; p != nil {
+			service.PoolID, service.Stateless = p.picture.ID, p.picture.Stateless()
+		}
+		for _, name := range candidates(c) {
+			if p := s.pools[name]; p != nil {
+				service.PoolIDs = append(service.PoolIDs, p.picture.ID)
+			}
+		}
+		list[i] = service
+	}
+	return list
+}
+
 // equal says whether two pictures are the same but for Revision.
 func (s *Snapshot) equal(o *Snapshot) bool {
 	return s.Bridge == o.Bridge && s.MAC == o.MAC && s.Zone == o.Zone && s.FlushReused == o.FlushReused && s.AskedND == o.AskedND && s.Drop == o.Drop &&
 		slices.Equal(s.Gateways, o.Gateways) && slices.Equal(s.Ports, o.Ports) &&
-		slices.EqualFunc(s.Services, o.Services, func(a, b Service) bool { return a.Equal(&b) }) &&
-		slices.EqualFunc(s.Pools, o.Pools, func(a, b Pool) bool { return a.Equal(&b) })
+		SameServices(s.Services, o.Services) &&
+		(shared(s.Pools, o.Pools) || slices.EqualFunc(s.Pools, o.Pools, func(a, b Pool) bool { return a.Equal(&b) }))
 }
 
 // updatePicture takes what has changed into a pool's picture. While nothing is

@@ -46,6 +46,7 @@ type State struct {
 	now         time.Time    // time of the newest event
 	revision    uint64
 	last        *Snapshot
+	lastConfig  *config.Config // of last
 }
 
 // pool is the part of a pool's state that outlives a snapshot.
