@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -32,15 +33,21 @@ type kept struct {
 // begin with first.
 func keep(t *testing.T, s *stand.Stand, first, n int) map[string][]*kept {
 	t.Helper()
+	return keepFrom(t, s, s.Client, first, n)
+}
+
+// keepFrom is keep for another client.
+func keepFrom(t *testing.T, s *stand.Stand, client *lab.Host, first, n int) map[string][]*kept {
+	t.Helper()
 	slots, err := s.API.Slots(t.Context(), "")
 	must(t, err)
 	open := map[string][]*kept{}
 	for port := first; port < first+400; port++ {
-		owner := s.Owner(slots, port)
+		owner := stand.OwnerOf(slots, "tcp", netip.AddrPortFrom(client.Addr(), uint16(port)), netip.MustParseAddrPort(stand.VIP))
 		if len(open[owner]) == n {
 			continue
 		}
-		conn, err := s.Client.DialFrom(t.Context(), "tcp", stand.VIP, port)
+		conn, err := client.DialFrom(t.Context(), "tcp", stand.VIP, port)
 		must(t, err)
 		t.Cleanup(func() { conn.Close() })
 		k := &kept{conn: conn, reader: bufio.NewReader(conn)}

@@ -80,7 +80,7 @@ func Explain(s *state.Snapshot, f *openflow.FlowMod) string {
 	case KindSlot:
 		return fmt.Sprintf("%s: slot %d belongs to %s", name, index, ownerName(pool, f))
 	case KindMember:
-		return fmt.Sprintf("%s: %s %s", name, memberName(pool, uint16(index)), memberRow(f.Table))
+		return fmt.Sprintf("%s: %s %s", name, memberName(pool, uint16(index)), memberRow(f))
 	case KindMoving:
 		return fmt.Sprintf("%s: slot %d moves: new connections are learned, and go to its owner", name, index)
 	case KindLearned:
@@ -91,11 +91,14 @@ func Explain(s *state.Snapshot, f *openflow.FlowMod) string {
 	return kind.String()
 }
 
-func memberRow(table uint8) string {
-	switch table {
+func memberRow(f *openflow.FlowMod) string {
+	switch f.Table {
 	case TableVIP:
 		return "may get a SYN again: sent twice, or from a port used before"
 	case TableMember:
+		if f.Priority == prioHairpin {
+			return "gets a new connection from its own side of the bridge"
+		}
 		return "gets a new connection: NAT, remember the way back"
 	}
 	return "gets the packet: MACs, ttl, output"
@@ -123,6 +126,8 @@ func baseRow(f *openflow.FlowMod) string {
 			return "to or from the bridge's own host"
 		case prioVIPRest:
 			return "nothing is served there: never forwarded"
+		case prioToGateway:
+			return "to a gateway: an answer to a client on the members' own network"
 		case prioForUs:
 			return "for brlb's MAC, but of no service"
 		}
@@ -190,12 +195,21 @@ func baseRow(f *openflow.FlowMod) string {
 		switch f.Priority {
 		case prioOpened:
 			return "a packet that only opens a flow: dropped"
+		case prioHairpin:
+			if len(f.Instructions) == 0 {
+				return "a client on the members' own network that could not be given a gateway's address: dropped"
+			}
+			return "a client on the members' own network: the member knows it as the gateway"
 		case prioExpired:
 			return "the packet's time to live ends here: its sender is told"
 		}
 	case TableError:
 		if f.Priority == prioRow {
 			return "an ICMPv6 error from the members' side: as from the VIP, then translated"
+		}
+	case TableHairpin:
+		if f.Priority != prioFloor {
+			return "an answer to a client that the member knows as a gateway: its address, then as any answer"
 		}
 	case TableToClient:
 		return "out by the MAC, VLAN and port remembered at the start"

@@ -163,7 +163,7 @@ func (fr frame) familyFlows(f *family) []*openflow.FlowMod {
 	row(TableVIP, prioStuck, openflow.Match{ctState(ctTracked, ctInvalid), f.isIP, isTCP, isSYN})
 	// What has an entry, and ICMP errors about that.
 	row(TableVIP, prioKnown, openflow.Match{ctState(ctTracked, ctReply|ctInvalid), f.isIP},
-		apply(move(markMember, openflow.Reg2.Range(0, 15))), openflow.GotoTable(TableToMember))
+		apply(known()...), openflow.GotoTable(TableToMember))
 	// A packet that was sent again and is still invalid ends here.
 	row(TableVIP, prioInvalid, openflow.Match{ctState(ctTracked|ctInvalid, 0), openflow.Reg3.Exact(0), f.isIP, isTCP, isSYN}, apply(toController()))
 
@@ -395,6 +395,11 @@ func loadMember(number uint16) openflow.Instructions {
 	}
 }
 
+// known reads what is remembered of a connection on its way to its member.
+func known() []openflow.Action {
+	return []openflow.Action{move(markMember, openflow.Reg2.Range(0, 15)), move(labelTurned, regTurned)}
+}
+
 // memberFlows are the rows of one member whose next hop is known.
 func (fr frame) memberFlows(m *state.Member, pool uint16) []*openflow.FlowMod {
 	cookie := Cookie(KindMember, pool, uint32(m.Number))
@@ -409,6 +414,7 @@ func (fr frame) memberFlows(m *state.Member, pool uint16) []*openflow.FlowMod {
 				move(openflow.EthSrc.Whole(), labelMAC),
 				move(openflow.InPortNXM.Whole(), labelPort),
 				move(keptTag, labelVLAN),
+				move(regTurned, labelTurned),
 			}}),
 			openflow.GotoTable(TableToMember),
 		}
@@ -417,9 +423,10 @@ func (fr frame) memberFlows(m *state.Member, pool uint16) []*openflow.FlowMod {
 	if m.Active {
 		flows = append(flows, flow(cookie, TableVIP, prioReused,
 			openflow.Match{ctState(ctTracked, ctInvalid), openflow.CTMark.Exact(uint64(Mark(pool, m.Number))), f.isIP, isTCP, isSYN},
-			apply(move(markMember, openflow.Reg2.Range(0, 15))), openflow.GotoTable(TableToMember)))
+			apply(known()...), openflow.GotoTable(TableToMember)))
 	}
 	return append(flows,
+		turnFlow(m, cookie),
 		flow(cookie, TableMember, prioRow, openflow.Match{number, f.isIP}, commit(m.Address.Port())...),
 		flow(cookie, TableMember, prioSpecial, openflow.Match{number, openflow.Reg4.Exact(portKept), f.isIP}, commit(0)...),
 		flow(cookie, TableToMember, prioRow, openflow.Match{number, f.isIP},

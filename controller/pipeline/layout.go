@@ -25,10 +25,11 @@ const (
 	TableToMember  = 13 // MACs, ttl, output towards the member
 	TableToClient  = 14 // MACs and port remembered at commit
 	TableError     = 15 // ICMPv6 errors from the members' side, before ct(nat)
+	TableHairpin   = 16 // answers to clients that members know as a gateway
 )
 
 // ownTables lists the tables in which no flow of anybody else belongs.
-var ownTables = [...]uint8{TableOwn, TableVIP, TableReply, TableRest, TableForUs, TableAdvertise, TableReuse, TablePlace, TableLearned, TableHash, TableSlots, TableMember, TableToMember, TableToClient, TableError}
+var ownTables = [...]uint8{TableOwn, TableVIP, TableReply, TableRest, TableForUs, TableAdvertise, TableReuse, TablePlace, TableLearned, TableHash, TableSlots, TableMember, TableToMember, TableToClient, TableError, TableHairpin}
 
 // IsOwnTable says whether a table is brlb's alone.
 func IsOwnTable(table uint8) bool {
@@ -46,7 +47,7 @@ func Tables() []uint8 { return append([]uint8{TableClassify}, ownTables[:]...) }
 // The registers: reg0 pool id, reg1 slot, reg2 member number, reg3 the mark
 // resent or opening, reg4 portKept or placed, reg5 the VLAN tag (TCI) of the
 // client's frame, reg6 whether a connection was learned, reg7 the number of the
-// member to which a slot moves.
+// member to which a slot moves, reg8 turned or hidden.
 const (
 	// resent marks a packet that the controller sends again, so that it doesn't
 	// come back a second time.
@@ -79,19 +80,21 @@ func Meter() *openflow.MeterMod {
 // Priorities. Table 0 is shared, so brlb's rows stand well above what people
 // usually choose there, and the miss row at the bottom.
 const (
-	prioAnswer   = 32020 // answers to brlb's own ARP and ND questions
-	prioOwn      = 32010 // ARP, ND and ping for own addresses
-	prioWatch    = 32005 // the same as the next: SYNs and, of stateful pools, FINs
-	prioVIP      = 32000 // a service's address and port
-	prioWatchAny = 31995 // likewise
-	prioVIPAny   = 31990 // a service's address, all protocols
-	prioReply    = 31000 // what a member sends from its service port
-	prioVIPRest  = 30000 // whatever else goes to a VIP: never forwarded
-	prioForUs    = 29000 // whatever else goes to brlb's MAC: likewise
-	prioHost     = 2     // with miss: drop, to and from the bridge's own device
-	prioMiss     = 1
+	prioAnswer    = 32020 // answers to brlb's own ARP and ND questions
+	prioOwn       = 32010 // ARP, ND and ping for own addresses
+	prioWatch     = 32005 // the same as the next: SYNs and, of stateful pools, FINs
+	prioVIP       = 32000 // a service's address and port
+	prioWatchAny  = 31995 // likewise
+	prioVIPAny    = 31990 // a service's address, all protocols
+	prioToGateway = 31500 // to a gateway's address
+	prioReply     = 31000 // what a member sends from its service port
+	prioVIPRest   = 30000 // whatever else goes to a VIP: never forwarded
+	prioForUs     = 29000 // whatever else goes to brlb's MAC: likewise
+	prioHost      = 2     // with miss: drop, to and from the bridge's own device
+	prioMiss      = 1
 
 	prioRow     = 100 // rows of own tables
+	prioHairpin = 112 // a connection that leaves by the port by which it came
 	prioOpened  = 120 // a packet that has only opened a flow
 	prioSpecial = 110 // rows before those
 	prioSilence = 60  // what is neither served nor refused
@@ -187,7 +190,7 @@ func Concerns(table uint8, priority uint16, cookie uint64) bool {
 		return false
 	}
 	switch priority {
-	case prioAnswer, prioOwn, prioWatch, prioVIP, prioWatchAny, prioVIPAny, prioReply, prioVIPRest, prioForUs, prioMiss:
+	case prioAnswer, prioOwn, prioWatch, prioVIP, prioWatchAny, prioVIPAny, prioToGateway, prioReply, prioVIPRest, prioForUs, prioMiss:
 		return true
 	}
 	return false

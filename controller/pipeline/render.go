@@ -367,7 +367,7 @@ func (s *setting) equal(o *setting) bool {
 
 func (in *sharedInput) render() (Set, error) {
 	base, own, reply := GroupID{KindBase, 0}, GroupID{KindOwn, 0}, GroupID{KindReply, 0}
-	flows := map[GroupID][]*openflow.FlowMod{base: in.baseFlows(in.drop, in.host)}
+	flows := map[GroupID][]*openflow.FlowMod{base: append(in.baseFlows(in.drop, in.host), in.hairpinFlows(in.gateways)...)}
 	for _, g := range in.gateways {
 		flows[own] = append(flows[own], ownFlows(g.Addr())...)
 		if g.Addr().Is6() {
