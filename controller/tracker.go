@@ -18,11 +18,14 @@ import (
 
 // How often the switch's connection table is read. Writing it down holds up the
 // switch's main thread, so the time between two readings grows with what one
-// takes: a fiftieth of the time is spent on it at most.
+// takes: a fiftieth of the time is spent on it at most, or a tenth while
+// connections must end again and again.
 const (
-	readEvery = 2 * time.Second
-	readShare = 50
-	readSoon  = time.Second // after entries were flushed, or could not be
+	readEvery   = 2 * time.Second
+	readShare   = 50
+	urgentShare = 10
+	readLatest  = time.Minute // after a reading that took very long, or was given up
+	readSoon    = time.Second // after entries were flushed, or could not be
 )
 
 // tracker reads the switch's connection table now and then, counts connections
@@ -92,7 +95,9 @@ func (t *tracker) look(ctx context.Context, v *view, urgent bool) {
 	}
 	started := time.Now()
 	r, err := t.read(ctx, v)
-	t.next = started.Add(max(readEvery, readShare*time.Since(started)))
+	cost := time.Since(started)
+	t.next = started.Add(min(max(readEvery, readShare*cost), readLatest))
+	t.again = started.Add(min(urgentShare*cost, readLatest))
 	t.loop.setConnections(r.connections(started, err))
 	if ctx.Err() != nil || !v.mayClean() {
 		return
@@ -102,7 +107,7 @@ func (t *tracker) look(ctx context.Context, v *view, urgent bool) {
 	case err == nil && t.clean(ctx, v, r), err != nil && urgent && t.flushBlindly(ctx, v):
 		t.cleaned, t.blind = judged, false
 	case urgent:
-		t.again = time.Now().Add(readSoon)
+		t.again = started.Add(min(max(readSoon, urgentShare*cost), readLatest))
 	}
 }
 

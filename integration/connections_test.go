@@ -333,21 +333,22 @@ func TestDrainWaits(t *testing.T) {
 // connections are not counted, but those of a member that goes down end all the
 // same.
 func TestConnectionsEndBlindly(t *testing.T) {
-	onUserspace(t, func(t *testing.T, s *stand.Stand) {
-		open := keep(t, s, 36000, 2)
-		pid := filepath.Join(s.Lab.Dir(), "ovs-vswitchd.pid")
-		must(t, os.Rename(pid, pid+".gone"))
-		defer os.Rename(pid+".gone", pid)
-		await(t, s, "nothing counted", func(st *api.Status) bool {
-			return strings.Contains(st.Conntrack.Problem, "does not seem to run") && st.Pools[0].Members[0].Connections == nil
-		})
-		must(t, s.Servers[0].Process().Pause())
-		open["be1"][0].pushUntilReset(t)
-		for _, other := range []string{"be2", "be3", "be4"} {
-			mustAnswer(t, "while be1 is down", open[other])
-		}
-		must(t, s.Servers[0].Process().Resume())
+	s := build(t, stand.Options{})
+	pid := filepath.Join(s.Lab.Dir(), "ovs-vswitchd.pid")
+	must(t, os.Rename(pid, pid+".gone"))
+	t.Cleanup(func() { os.Rename(pid+".gone", pid) })
+	must(t, s.Start())
+	await(t, s, "all members active", stand.Steady(4))
+	await(t, s, "nothing counted", func(st *api.Status) bool {
+		return strings.Contains(st.Conntrack.Problem, "does not seem to run") && st.Pools[0].Members[0].Connections == nil
 	})
+	open := keep(t, s, 36000, 2)
+	must(t, s.Servers[0].Process().Pause())
+	open["be1"][0].pushUntilReset(t)
+	for _, other := range []string{"be2", "be3", "be4"} {
+		mustAnswer(t, "while be1 is down", open[other])
+	}
+	must(t, s.Servers[0].Process().Resume())
 }
 
 // TestDatagramsOfADownMember: a client that goes on from the same port is served
