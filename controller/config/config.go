@@ -141,8 +141,9 @@ const (
 	LayoutSticky = "sticky" // goes on from the table before
 	LayoutCrush  = "crush"  // places over failure domains
 
-	ModeNAT = "nat" // stateful: the member sees its own address as destination
-	ModeDSR = "dsr" // stateless: the member has the VIP itself, and answers directly
+	ModeNAT    = "nat"    // stateful: the member sees its own address as destination
+	ModeDSR    = "dsr"    // stateless: the member has the VIP itself, and answers directly
+	ModeTunnel = "tunnel" // the same, but packets reach the member in a tunnel
 )
 
 // Pool is a set of members behind a slot table.
@@ -168,6 +169,7 @@ type Pool struct {
 	// Transition is for how long the owner before keeps the open connections of a
 	// slot that has moved; for stateless pools.
 	Transition time.Duration
+	Tunnel     Tunnel // of mode tunnel
 	// IPv6 says of which family the members are: all of IPv6, or all of IPv4.
 	IPv6 bool
 	// Affinity says what of a packet decides the slot.

@@ -19,6 +19,7 @@ func (d *document) checkMeaning(c *Config) {
 	c.addDefaultCheck()
 	d.checkFamilies(c)
 	d.checkModes(c)
+	d.checkTunnels(c)
 	d.checkServices(c)
 	d.checkGateways(c)
 }

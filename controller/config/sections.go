@@ -92,7 +92,7 @@ func (d *document) api(e entry) API {
 }
 
 func (d *document) pool(e entry) Pool {
-	f := d.mapping(e, "id", "slots", "layout", "anchor", "balance_slack", "pins", "mode", "transition", "affinity", "check", "on_down", "on_all_down", "min_active", "panic_below",
+	f := d.mapping(e, "id", "slots", "layout", "anchor", "balance_slack", "pins", "mode", "tunnel", "transition", "affinity", "check", "on_down", "on_all_down", "min_active", "panic_below",
 		"slow_start", "hold_down", "bfd", "from_ovsdb", "members")
 	p := Pool{
 		Name:      e.name(),
@@ -121,7 +121,8 @@ func (d *document) pool(e entry) Pool {
 		d.fail(f["slots"].path, "%d is not a power of two: use %d or %d", p.Slots, below, below*2)
 	}
 	known := choice(d, f["layout"], &p.Layout, maglev.Names()...)
-	choice(d, f["mode"], &p.Mode, ModeNAT, ModeDSR)
+	choice(d, f["mode"], &p.Mode, ModeNAT, ModeDSR, ModeTunnel)
+	d.tunnel(f["tunnel"], &p)
 	d.transition(f["transition"], &p)
 	choice(d, f["affinity"], &p.Affinity, AffinityNone, AffinitySource)
 	d.word(f["check"], &p.Check)

@@ -55,7 +55,7 @@ type NextHop struct {
 	MAC    openflow.MAC
 	Port   uint32 // OpenFlow port number on the bridge
 	VLAN   uint16 // VLAN id of frames on that port, 1..4094; 0: untagged
-	Source string // "ovsdb", "arp", "nd" or "adopted" (found in the switch's flows)
+	Source string // "ovsdb", "arp", "nd", "tunnel" or "adopted" (found in the switch's flows)
 }
 
 // Question is what an address's next hop is asked by, in a person's words.
@@ -124,6 +124,7 @@ type member struct {
 	check    string
 	weight   uint32
 	domain   string
+	tunnel   config.Tunnel // that leads to it; the zero value for none
 	declared bool
 	alien    bool
 }
@@ -146,6 +147,7 @@ func fromConfig(pool *config.Pool, m *config.Member) member {
 		check:   pool.Check,
 		weight:  m.Weight,
 		domain:  m.Domain,
+		tunnel:  pool.Tunnel,
 		alien:   m.Address.Addr().Is6() != pool.IPv6,
 	}
 }
@@ -162,6 +164,7 @@ func fromDeclared(pool *config.Pool, d *Declared) member {
 		check:    pool.Check,
 		weight:   d.Weight,
 		domain:   d.Domain,
+		tunnel:   pool.Tunnel,
 		declared: true,
 		alien:    d.Address.Addr().Is6() != pool.IPv6,
 	}
@@ -192,6 +195,8 @@ func (s *State) inactive(m *Member) string {
 		return "no verdict yet"
 	case m.Health.Says.Leave != "":
 		return "its agent says " + m.Health.Says.Leave
+	case !m.HasNext && m.Next.Source == viaTunnel:
+		return fmt.Sprintf("no tunnel: port %s is not on the bridge", s.tunnelPort(m.ID.Pool))
 	case !m.HasNext && m.Via.IsValid():
 		return fmt.Sprintf("no next hop: router %s has not answered %s", m.Via, Question(m.Via))
 	case !m.HasNext:

@@ -62,6 +62,7 @@ type Pool struct {
 	Layout  string // name
 	Version string // of the layout; part of Digest
 	Mode    string
+	Tunnel  config.Tunnel // of mode tunnel
 	// Moving are the slots whose open connections another member than the owner
 	// still has; nil if there are none. Only stateless pools have them.
 	Moving *Moving
@@ -96,7 +97,7 @@ type Pool struct {
 // Equal says whether two pools are the same. Tables are never changed, so equal
 // ones of the same state are one.
 func (p *Pool) Equal(o *Pool) bool {
-	return p.Name == o.Name && p.ID == o.ID && p.Slots == o.Slots && p.Layout == o.Layout && p.Mode == o.Mode &&
+	return p.Name == o.Name && p.ID == o.ID && p.Slots == o.Slots && p.Layout == o.Layout && p.Mode == o.Mode && p.Tunnel == o.Tunnel &&
 		p.Check == o.Check && p.Active == o.Active && p.Settled == o.Settled && p.Table == o.Table &&
 		p.Digest == o.Digest && p.Problem == o.Problem && p.Emergency == o.Emergency && p.Alarm == o.Alarm &&
 		p.IPv6 == o.IPv6 && p.Moving == o.Moving && p.Affinity == o.Affinity && p.Rejects == o.Rejects &&
@@ -273,7 +274,7 @@ func (s *State) updatePicture(c *config.Pool) {
 
 func (s *State) poolSnapshot(c *config.Pool) Pool {
 	p := Pool{
-		Name: c.Name, ID: c.ID, Slots: c.Slots, Layout: c.Layout, Mode: c.Mode, Check: c.Check,
+		Name: c.Name, ID: c.ID, Slots: c.Slots, Layout: c.Layout, Mode: c.Mode, Tunnel: c.Tunnel, Check: c.Check,
 		IPv6: c.IPv6, Affinity: c.Affinity, Rejects: c.OnAllDown == config.OnAllDownReject, Nested: c.Nested, BalanceSlack: c.BalanceSlack, Pins: pinsOf(c),
 	}
 	kept := s.pools[c.Name]
@@ -435,7 +436,11 @@ func Events(old, current *Snapshot, now time.Time) []Event {
 func AllActive(cfg *config.Config) *Snapshot {
 	s := New(cfg, time.Time{})
 	s.numbered = true
-	s.SetPorts([]Port{{Number: 1, Name: "any", Live: true}}, time.Time{})
+	ports := []Port{{Number: 1, Name: "any", Live: true}}
+	for i, kind := range cfg.Tunnels() {
+		ports = append(ports, Port{Number: uint32(2 + i), Name: kind.Port(), Live: true})
+	}
+	s.SetPorts(ports, time.Time{})
 	for _, id := range s.Probes() {
 		s.SetVerdict(id, Verdict{Health: Up}, time.Time{})
 	}

@@ -265,6 +265,9 @@ func (s *State) listNextHops() {
 	for _, p := range s.pools {
 		for i := range p.members {
 			m := &p.members[i]
+			if m.tunnel != (config.Tunnel{}) {
+				continue
+			}
 			if _, declared := s.hops[m.address.Addr()]; !declared || m.via.IsValid() {
 				wanted[m.nextHopAddr()] = true
 			}
@@ -426,7 +429,7 @@ func (s *State) Adopt(found []Adopted, now time.Time) {
 		if len(f.Slots) > 0 && !judged {
 			s.adopted[id] = true
 		}
-		if m == nil || !f.HasNext {
+		if m == nil || !f.HasNext || m.tunnel != (config.Tunnel{}) {
 			continue
 		}
 		hop := m.nextHopAddr()
@@ -524,9 +527,12 @@ func (s *State) listMembers() {
 	s.outdate()
 }
 
-// nextHop finds where a member's frames must go: what OVSDB says of the
-// member, else what ARP found.
+// nextHop finds where a member's frames must go: into its tunnel, or by what OVSDB
+// says of the member, or else what ARP found.
 func (s *State) nextHop(m *member) (NextHop, bool) {
+	if m.tunnel != (config.Tunnel{}) {
+		return s.tunnelHop(m.tunnel)
+	}
 	if hop, ok := s.hops[m.address.Addr()]; ok && !m.via.IsValid() {
 		return hop, true
 	}
