@@ -47,6 +47,8 @@ type loop struct {
 	asked          resolve.Wants
 	bfdFrom        *state.Snapshot // and bfdConfig: from which BFD was asked for
 	bfdConfig      *config.Config
+	tunnels        []config.TunnelType // for which ports were asked for, if tunnelsAsked
+	tunnelsAsked   bool
 	sw             switchInfo
 	changedAt      time.Time // of the first change that the switch has not confirmed
 	confirmedAt    time.Time // of the newest snapshot that it has confirmed
@@ -390,10 +392,12 @@ func (l *loop) turn(ctx context.Context, now time.Time) {
 			l.serve(servedBy(snapshot))
 		}
 		l.snapshot = snapshot
+		l.bridge.Show(snapshot)
 	}
 	l.want()
 	l.wantNames()
 	l.wantBFD()
+	l.wantTunnels()
 	l.setProbes()
 	l.converge(ctx, now)
 	l.announce(ctx, now)

@@ -16,6 +16,7 @@ import (
 
 	"brlb/controller/packet"
 	"brlb/controller/pipeline"
+	"brlb/controller/state"
 	"brlb/openflow"
 	"brlb/openflow/session"
 )
@@ -45,8 +46,9 @@ type Bridge struct {
 	// seat is held by the session that leads, from its inventory to its end.
 	seat sync.Mutex
 
-	leads atomic.Bool  // the session that stands is the one that writes
-	heard atomic.Int64 // when the switch last answered a pulse, in Unix nanoseconds
+	leads   atomic.Bool                    // the session that stands is the one that writes
+	picture atomic.Pointer[state.Snapshot] // by which packets that come up find members
+	heard   atomic.Int64                   // when the switch last answered a pulse, in Unix nanoseconds
 
 	mu       sync.Mutex
 	leave    context.CancelCauseFunc // ends the session that has the seat, or waits for it
@@ -306,6 +308,9 @@ func (b *Bridge) Want(w Wants) {
 	default:
 	}
 }
+
+// Show hands over what should be now. It may be called from any goroutine.
+func (b *Bridge) Show(s *state.Snapshot) { b.picture.Store(s) }
 
 // LastHeard says when the switch last answered.
 func (b *Bridge) LastHeard() time.Time { return time.Unix(0, b.heard.Load()) }

@@ -14,7 +14,7 @@ import (
 
 // packetIn handles a packet that one of brlb's flows sent up: an answer to a
 // question; a packet of a connection whose tuple conntrack still ties to another
-// one; or one that brlb answers itself. All brlbs are told, and the one that
+// one; an ICMP error; or one that brlb answers itself. All brlbs are told, and the one that
 // leads acts.
 func (v *serving) packetIn(ctx context.Context, m *openflow.PacketIn) error {
 	if !pipeline.IsOwn(m.Cookie) {
@@ -31,6 +31,10 @@ func (v *serving) packetIn(ctx context.Context, m *openflow.PacketIn) error {
 	var err error
 	switch m.Table {
 	case pipeline.TableVIP, pipeline.TableReuse:
+		if quoted, quotes := packet.Quoted(m.Data); quotes == nil {
+			messages = sendOn(m, quoted, v.bridge.picture.Load())
+			break
+		}
 		if messages, err = putBack(m, v.wants.Zone); err == nil {
 			v.bridge.count(&v.bridge.resent)
 		}
@@ -57,8 +61,8 @@ func (v *serving) learn(m *openflow.PacketIn) {
 }
 
 // answer answers what the switch cannot: a neighbour solicitation without the
-// asker's MAC, a packet that nobody serves, and one whose time to live has run
-// out. The answer leaves by the port where the packet came in.
+// asker's MAC, a packet that nobody serves, one whose time to live has run out, and
+// one that is too long. The answer leaves by the port where the packet came in.
 func answer(m *openflow.PacketIn, w *Wants) ([]openflow.Message, error) {
 	var frame []byte
 	var err error
@@ -66,6 +70,10 @@ func answer(m *openflow.PacketIn, w *Wants) ([]openflow.Message, error) {
 	case pipeline.TableOwn:
 		frame, err = packet.Advertise(m.Data, w.MAC, w.routes)
 	case pipeline.TableMember, pipeline.TableToMember:
+		if room, yes := pipeline.TooBig(m.Match); yes {
+			frame, err = tooBig(m, w, room)
+			break
+		}
 		frame, err = expired(m, w)
 	default:
 		frame, err = packet.Reject(m.Data, w.MAC)
@@ -79,21 +87,46 @@ func answer(m *openflow.PacketIn, w *Wants) ([]openflow.Message, error) {
 	}}, nil
 }
 
-// expired says that the time to live of a packet has run out. A gateway says so,
-// if brlb has one of that family; else the VIP does.
+// expired says that the time to live of a packet has run out.
 func expired(m *openflow.PacketIn, w *Wants) ([]byte, error) {
 	frame, ends, err := asSent(m)
 	if err != nil {
 		return nil, err
 	}
-	router := ends.Dst.Addr()
+	return packet.Expired(packet.Tag(frame, pipeline.StrippedTag(m.Match)), w.MAC, w.speaker(ends.Dst.Addr()))
+}
+
+// tooBig says how long a packet may be on its way to a member.
+func tooBig(m *openflow.PacketIn, w *Wants, room uint16) ([]byte, error) {
+	vip, err := packet.Destination(m.Data)
+	if err != nil {
+		return nil, err
+	}
+	return packet.TooBig(packet.Tag(m.Data, pipeline.StrippedTag(m.Match)), w.MAC, w.speaker(vip), room)
+}
+
+// speaker is the address from which a packet's sender is told what a router would
+// tell: that of a gateway of the packet's family, or else the VIP.
+func (w *Wants) speaker(vip netip.Addr) netip.Addr {
 	for _, gateway := range w.Gateways {
-		if gateway.Addr().Is6() == router.Is6() {
-			router = gateway.Addr()
-			break
+		if gateway.Addr().Is6() == vip.Is6() {
+			return gateway.Addr()
 		}
 	}
-	return packet.Expired(packet.Tag(frame, pipeline.StrippedTag(m.Match)), w.MAC, router)
+	return vip
+}
+
+// sendOn sends an ICMP error about what a member of a stateless pool has sent a
+// client to that member, which the client's way to it tells.
+func sendOn(m *openflow.PacketIn, quoted packet.Tuple, s *state.Snapshot) []openflow.Message {
+	if s == nil {
+		return nil
+	}
+	var messages []openflow.Message
+	for _, number := range pipeline.Holders(s, pipeline.Tuple{Proto: quoted.Proto, Src: quoted.Dst, Dst: quoted.Src}) {
+		messages = append(messages, through(m, pipeline.ToMember(number), m.Data))
+	}
+	return messages
 }
 
 // source says how an address was found.

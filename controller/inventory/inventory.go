@@ -51,12 +51,13 @@ type Inventory struct {
 	client  *ovsdb.Client
 	replica *ovsdb.Replica
 	lock    *ovsdb.Lock
-	wake    chan struct{} // mailbox of one: other BFD is wanted
+	wake    chan struct{} // mailbox of one: other BFD, or other tunnels, are wanted
 
 	mu      sync.Mutex
 	latest  Update
 	changed chan struct{}
 	bfd     BFDWants
+	tunnels TunnelWants
 }
 
 // ErrNotHeld is returned by writes while another brlb holds the lock.
@@ -150,8 +151,8 @@ func (i *Inventory) follow(ctx context.Context, replica *ovsdb.Replica) error {
 		_, connection := i.client.State()
 		_, lock := i.lock.State()
 		update := i.read(replica)
-		attach, bfd := i.attach(ctx, update), i.setBFD(ctx, update)
-		if attach || bfd {
+		attach, bfd, tunnels := i.attach(ctx, update), i.setBFD(ctx, update), i.setTunnels(ctx, update)
+		if attach || bfd || tunnels {
 			retry.Reset(attachRetry)
 		}
 		i.publish(update)
@@ -196,6 +197,7 @@ func (i *Inventory) read(replica *ovsdb.Replica) Update {
 	update.Problems = append(update.Problems, problems...)
 	update.VLANs, problems = vlans(view.Ports(bridge))
 	update.Problems = append(update.Problems, problems...)
+	update.Problems = append(update.Problems, tunnelProblems(view, bridge, i.tunnelsWanted())...)
 	update.Anchors, problems = anchors(bridge.ExternalIDs)
 	update.Problems = append(update.Problems, problems...)
 	return update

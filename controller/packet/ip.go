@@ -68,6 +68,16 @@ func parseIP(l *link) (datagram, error) {
 	return datagram{}, errors.New("not an IP packet")
 }
 
+// Destination returns where the packet in a frame goes; fragments too.
+func Destination(frame []byte) (netip.Addr, error) {
+	l, err := parseLink(frame)
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	d, err := parseIP(&l)
+	return d.dst, err
+}
+
 func parseIPv4(ip []byte) (datagram, error) {
 	if len(ip) < ipv4Size || ip[0]>>4 != 4 {
 		return datagram{}, errors.New("not an IPv4 packet")

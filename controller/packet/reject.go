@@ -22,9 +22,11 @@ const (
 
 	icmpUnreachable  = 3
 	icmpPort         = 3 // code
+	icmpTooBig       = 4 // code
 	icmpExpired      = 11
 	icmp6Unreachable = 1
 	icmp6Port        = 4 // code
+	icmp6TooBig      = 2
 	icmp6Expired     = 3
 	icmp6FirstInfo   = 128 // types below are errors (RFC 4443 section 2.1)
 	icmp6FirstND     = 133
@@ -55,7 +57,7 @@ func Reject(frame []byte, mac openflow.MAC) ([]byte, error) {
 	if d.v6() {
 		kind, code = icmp6Unreachable, icmp6Port
 	}
-	return icmpError(&l, &d, mac, d.dst, kind, code), nil
+	return icmpError(&l, &d, mac, d.dst, kind, code, 0), nil
 }
 
 // Expired returns what a router answers when the time to live of a packet has
@@ -73,7 +75,27 @@ func Expired(frame []byte, mac openflow.MAC, router netip.Addr) ([]byte, error) 
 	if d.v6() {
 		kind = icmp6Expired
 	}
-	return icmpError(&l, &d, mac, router, kind, 0), nil
+	return icmpError(&l, &d, mac, router, kind, 0, 0), nil
+}
+
+// TooBig returns what a router answers when a packet does not fit into where it
+// would go: destination unreachable, fragmentation needed (RFC 792, RFC 1191), or
+// packet too big (RFC 4443 section 3.2), with how long it may be. Of IPv4 that may
+// be fragmented it says the same: its sender then does. It fails where Expired
+// fails.
+func TooBig(frame []byte, mac openflow.MAC, router netip.Addr, mtu uint16) ([]byte, error) {
+	l, d, err := parseAnswerable(frame)
+	if err != nil {
+		return nil, err
+	}
+	if d.v6() != router.Is6() {
+		return nil, fmt.Errorf("%s cannot speak about a packet to %s: the other IP family", router, d.dst)
+	}
+	kind, code := byte(icmpUnreachable), byte(icmpTooBig)
+	if d.v6() {
+		kind, code = icmp6TooBig, 0
+	}
+	return icmpError(&l, &d, mac, router, kind, code, uint32(mtu)), nil
 }
 
 // parseAnswerable takes a frame apart that an error may be about (RFC 1122
@@ -166,12 +188,14 @@ func bit(flags, flag byte) uint32 {
 }
 
 // icmpError is an error about a packet, which it quotes as far as there is room.
-func icmpError(l *link, d *datagram, mac openflow.MAC, from netip.Addr, kind, code byte) []byte {
+// What stands before the quotation is mtu, 0 for most errors.
+func icmpError(l *link, d *datagram, mac openflow.MAC, from netip.Addr, kind, code byte, mtu uint32) []byte {
 	proto, room := uint8(protoICMP), maxICMP-ipv4Size-icmpSize
 	if d.v6() {
 		proto, room = protoICMPv6, maxICMP6-ipv6Size-icmpSize
 	}
-	message := append([]byte{kind, code, 0, 0, 0, 0, 0, 0}, d.ip[:min(len(d.ip), room)]...)
+	message := binary.BigEndian.AppendUint32([]byte{kind, code, 0, 0}, mtu)
+	message = append(message, d.ip[:min(len(d.ip), room)]...)
 	s := sum(message)
 	if d.v6() {
 		s += pseudoSum(from, d.src, protoICMPv6, len(message))

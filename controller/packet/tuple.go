@@ -34,13 +34,18 @@ func ReadTuple(frame []byte) (Tuple, error) {
 	if err != nil {
 		return Tuple{}, err
 	}
+	return tupleOf(&d), nil
+}
+
+// tupleOf needs no more of the transport's header than the ports.
+func tupleOf(d *datagram) Tuple {
 	t := Tuple{Proto: d.proto}
 	var src, dst uint16
 	if d.hasPorts() {
 		src, dst = binary.BigEndian.Uint16(d.payload()), binary.BigEndian.Uint16(d.payload()[offPortDst:])
 	}
 	t.Src, t.Dst = netip.AddrPortFrom(d.src, src), netip.AddrPortFrom(d.dst, dst)
-	return t, nil
+	return t
 }
 
 // SetDestination returns the frame with another destination, and with checksums

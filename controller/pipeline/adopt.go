@@ -150,8 +150,11 @@ func hopOf(f *openflow.FlowMod) (hop state.NextHop, ok bool) {
 	for _, a := range applied(f) {
 		switch a := a.(type) {
 		case openflow.SetField:
-			if a.OXM.Field == openflow.EthDst {
+			switch a.OXM.Field {
+			case openflow.EthDst:
 				hop.MAC = a.OXM.MAC()
+			case openflow.TunnelIPv4Dst, openflow.TunnelIPv6Dst:
+				hop.Source = "tunnel"
 			}
 		case openflow.RegLoad:
 			if a.Dst == vlan {

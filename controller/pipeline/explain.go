@@ -120,6 +120,8 @@ func baseRow(f *openflow.FlowMod) string {
 	switch f.Table {
 	case TableClassify:
 		switch f.Priority {
+		case prioFence:
+			return "from a tunnel, through which nobody has anything to send: dropped"
 		case prioMiss:
 			return "none of brlb's business"
 		case prioHost:
@@ -143,6 +145,8 @@ func baseRow(f *openflow.FlowMod) string {
 		}
 	case TableVIP:
 		switch f.Priority {
+		case prioQuoting:
+			return "an ICMP error about no tracked connection: the controller sends it on"
 		case prioNewFragment:
 			return "a fragment of a new flow: the controller opens that, and sends it again"
 		case prioNewFragment - 1:
@@ -168,6 +172,8 @@ func baseRow(f *openflow.FlowMod) string {
 		return "none of brlb's business"
 	case TableRest, TableForUs:
 		switch f.Priority {
+		case prioSpecial:
+			return "a fragment, to be hashed by the client's address"
 		case prioRow:
 			return "an ICMP error or a fragment: conntrack knows whose"
 		case prioSilence:
@@ -193,6 +199,8 @@ func baseRow(f *openflow.FlowMod) string {
 		}
 	case TableMember, TableToMember:
 		switch f.Priority {
+		case prioTooBig:
+			return "too long for its tunnel: the sender is told"
 		case prioOpened:
 			return "a packet that only opens a flow: dropped"
 		case prioHairpin:

@@ -97,8 +97,8 @@ func move(src, dst openflow.Subfield) openflow.Action {
 }
 
 // baseFlows are the rows that the pipeline needs whatever the services are. host
-// is the MAC of the bridge's own device.
-func (fr frame) baseFlows(drop bool, host openflow.MAC) []*openflow.FlowMod {
+// is the MAC of the bridge's own device, and tunnels are ports.
+func (fr frame) baseFlows(drop bool, host openflow.MAC, tunnels []uint32) []*openflow.FlowMod {
 	cookie := Cookie(KindBase, 0, 0)
 	var flows []*openflow.FlowMod
 	row := func(table uint8, priority uint16, match openflow.Match, instructions ...openflow.Instruction) {
@@ -116,6 +116,10 @@ func (fr frame) baseFlows(drop bool, host openflow.MAC) []*openflow.FlowMod {
 		row(TableClassify, prioHost, openflow.Match{openflow.InPort.Exact(uint64(openflow.PortLocal))}, apply(output(openflow.PortNormal)))
 		row(TableClassify, prioHost, toHost, apply(output(openflow.PortLocal)))
 		row(TableReply, prioToHost, toHost, apply(output(openflow.PortLocal)))
+	}
+	// Members send nothing through tunnels, and whoever else does is no neighbour.
+	for _, port := range tunnels {
+		row(TableClassify, prioFence, openflow.Match{openflow.InPort.Exact(uint64(port))})
 	}
 	// Answers to brlb's own questions.
 	row(TableClassify, prioAnswer, openflow.Match{openflow.EthDst.MAC(fr.mac), isARP, openflow.ARPOp.Exact(arpReply)}, apply(toController()))
@@ -143,6 +147,9 @@ func (fr frame) baseFlows(drop bool, host openflow.MAC) []*openflow.FlowMod {
 	flows = append(flows, placeFlows()...)
 	flows = append(flows, expiredFlows()...)
 	flows = append(flows, fr.errorFlows()...)
+	if len(tunnels) > 0 {
+		flows = append(flows, tooBigFlows()...)
+	}
 	return append(flows, fr.ndFlows()...)
 }
 
@@ -342,9 +349,8 @@ func (fr frame) replyFlows(from source) []*openflow.FlowMod {
 // stand in the MAC's place.
 func hashFlows(p *state.Pool) []*openflow.FlowMod {
 	row := func(priority uint16, more openflow.Match, actions ...openflow.Action) *openflow.FlowMod {
-		untag := []openflow.Action{move(vlan, keptTag), openflow.RegLoad{Dst: vlan}}
 		return flow(Cookie(KindHash, p.ID, 0), TableHash, priority, append(openflow.Match{openflow.Reg0.Exact(uint64(p.ID))}, more...),
-			apply(append(untag, actions...)...), openflow.GotoTable(TableSlots))
+			apply(append(untag(), actions...)...), openflow.GotoTable(TableSlots))
 	}
 	slot := func(fields openflow.HashFields) openflow.Action {
 		return openflow.Multipath{
@@ -374,6 +380,11 @@ func hashFlows(p *state.Pool) []*openflow.FlowMod {
 			move(openflow.UDPSrc.Whole(), openflow.EthSrc.Range(0, 15)),
 			move(openflow.UDPDst.Whole(), openflow.EthSrc.Range(16, 31)))...),
 	}
+}
+
+// untag puts a frame's tag aside.
+func untag() []openflow.Action {
+	return []openflow.Action{move(vlan, keptTag), openflow.RegLoad{Dst: vlan}}
 }
 
 // refuseNew has the clients of a pool told that nobody is there.

@@ -47,7 +47,8 @@ func Tables() []uint8 { return append([]uint8{TableClassify}, ownTables[:]...) }
 // The registers: reg0 pool id, reg1 slot, reg2 member number, reg3 the mark
 // resent or opening, reg4 portKept or placed, reg5 the VLAN tag (TCI) of the
 // client's frame, reg6 whether a connection was learned, reg7 the number of the
-// member to which a slot moves, reg8 turned or hidden.
+// member to which a slot moves, then how long a packet may be in a tunnel, reg8
+// turned or hidden, reg9 whether a packet is longer than that.
 const (
 	// resent marks a packet that the controller sends again, so that it doesn't
 	// come back a second time.
@@ -80,11 +81,13 @@ func Meter() *openflow.MeterMod {
 // Priorities. Table 0 is shared, so brlb's rows stand well above what people
 // usually choose there, and the miss row at the bottom.
 const (
+	prioFence     = 32030 // what comes in through a tunnel
 	prioAnswer    = 32020 // answers to brlb's own ARP and ND questions
 	prioOwn       = 32010 // ARP, ND and ping for own addresses
 	prioWatch     = 32005 // the same as the next: SYNs and, of stateful pools, FINs
 	prioVIP       = 32000 // a service's address and port
 	prioWatchAny  = 31995 // likewise
+	prioErrorAny  = 31993 // likewise, what such a service cannot hash
 	prioVIPAny    = 31990 // a service's address, all protocols
 	prioToGateway = 31500 // to a gateway's address
 	prioReply     = 31000 // what a member sends from its service port
@@ -94,6 +97,7 @@ const (
 	prioMiss      = 1
 
 	prioRow     = 100 // rows of own tables
+	prioTooBig  = 130 // a packet that is too long for its tunnel
 	prioHairpin = 112 // a connection that leaves by the port by which it came
 	prioOpened  = 120 // a packet that has only opened a flow
 	prioSpecial = 110 // rows before those
@@ -112,6 +116,8 @@ const (
 	prioStuck       = 290 // the same, sent again in vain
 	prioKnown       = 200 // any other packet with an entry
 	prioInvalid     = 120 // SYN that conntrack calls invalid
+
+	prioQuoting = 30 // an ICMP error about nothing that conntrack knows
 
 	prioUnbroken = 50 // table 3: addressed to us, without an entry
 	prioToHost   = 40 // the same, to the bridge's own device
@@ -190,7 +196,7 @@ func Concerns(table uint8, priority uint16, cookie uint64) bool {
 		return false
 	}
 	switch priority {
-	case prioAnswer, prioOwn, prioWatch, prioVIP, prioWatchAny, prioVIPAny, prioToGateway, prioReply, prioVIPRest, prioForUs, prioMiss:
+	case prioFence, prioAnswer, prioOwn, prioWatch, prioVIP, prioWatchAny, prioErrorAny, prioVIPAny, prioToGateway, prioReply, prioVIPRest, prioForUs, prioMiss:
 		return true
 	}
 	return false

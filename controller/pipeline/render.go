@@ -176,8 +176,11 @@ func (f frame) renderPool(p *state.Pool, before rendered) (rendered, error) {
 }
 
 func (f frame) rowsOf(m *state.Member, p *state.Pool) []*openflow.FlowMod {
-	if p.Stateless() {
+	switch p.Mode {
+	case config.ModeDSR:
 		return f.dsrFlows(m, p.ID)
+	case config.ModeTunnel:
+		return f.tunnelFlows(m, p)
 	}
 	return f.memberFlows(m, p.ID)
 }
@@ -271,6 +274,7 @@ type setting struct {
 	frame
 	drop     bool
 	host     openflow.MAC // of the bridge's own device
+	tunnels  []uint32     // ports
 	gateways []netip.Prefix
 	services []state.Service
 }
@@ -282,7 +286,7 @@ type source struct {
 }
 
 func settingOf(s *state.Snapshot) setting {
-	now := setting{frame: frameOf(s), drop: s.Drop, gateways: s.Gateways, services: s.Services}
+	now := setting{frame: frameOf(s), drop: s.Drop, tunnels: tunnelPorts(s), gateways: s.Gateways, services: s.Services}
 	for _, p := range s.Ports {
 		if p.Number == uint32(openflow.PortLocal) {
 			now.host = p.MAC
@@ -361,13 +365,13 @@ func ownPortProtos(s *state.Snapshot) []config.Proto {
 }
 
 func (s *setting) equal(o *setting) bool {
-	return s.frame == o.frame && s.drop == o.drop && s.host == o.host && slices.Equal(s.gateways, o.gateways) &&
+	return s.frame == o.frame && s.drop == o.drop && s.host == o.host && slices.Equal(s.tunnels, o.tunnels) && slices.Equal(s.gateways, o.gateways) &&
 		state.SameServices(s.services, o.services)
 }
 
 func (in *sharedInput) render() (Set, error) {
 	base, own, reply := GroupID{KindBase, 0}, GroupID{KindOwn, 0}, GroupID{KindReply, 0}
-	flows := map[GroupID][]*openflow.FlowMod{base: append(in.baseFlows(in.drop, in.host), in.hairpinFlows(in.gateways)...)}
+	flows := map[GroupID][]*openflow.FlowMod{base: append(in.baseFlows(in.drop, in.host, in.tunnels), in.hairpinFlows(in.gateways)...)}
 	for _, g := range in.gateways {
 		flows[own] = append(flows[own], ownFlows(g.Addr())...)
 		if g.Addr().Is6() {
@@ -379,7 +383,7 @@ func (in *sharedInput) render() (Set, error) {
 		flows[own] = append(append(flows[own], ownFlows(self)...), in.routerFlows(self)...)
 	}
 	// A VIP is answered for while at least one of its services is.
-	answered, refuses, datagrams := map[netip.Addr]bool{}, map[netip.Addr]bool{}, map[netip.Addr]bool{}
+	answered, refuses, datagrams, stateless := map[netip.Addr]bool{}, map[netip.Addr]bool{}, map[netip.Addr]bool{}, map[netip.Addr]bool{}
 	var vips []netip.Addr
 	for i := range in.services {
 		service := &in.services[i]
@@ -391,13 +395,20 @@ func (in *sharedInput) render() (Set, error) {
 			}
 			answered[addr] = answered[addr] || in.answers[i]
 			refuses[addr] = service.OtherPorts == config.OtherPortsReject
-			datagrams[addr] = datagrams[addr] || slices.ContainsFunc(service.Ports, func(p config.Port) bool { return p.Contains(config.ProtoUDP, p.First) })
+			stateless[addr] = stateless[addr] || service.Stateless
+			datagrams[addr] = datagrams[addr] || !service.Stateless && slices.ContainsFunc(service.Ports, func(p config.Port) bool { return p.Contains(config.ProtoUDP, p.First) })
 		}
 	}
 	for _, addr := range vips {
 		flows[base] = append(flows[base], vipRest(addr))
 		if datagrams[addr] {
 			flows[base] = append(flows[base], newFragments(addr)...)
+		}
+		if stateless[addr] {
+			flows[base] = append(flows[base], quotingFlows(addr)...)
+		}
+		if service := in.soleBySource(addr); service != nil {
+			flows[base] = append(flows[base], fragmentsBySource(addr, service.PoolID))
 		}
 		if !answered[addr] {
 			continue
@@ -411,6 +422,23 @@ func (in *sharedInput) render() (Set, error) {
 		flows[reply] = append(flows[reply], in.replyFlows(from)...)
 	}
 	return newGroups(flows)
+}
+
+// soleBySource returns a service of a VIP whose pool is stateless, serves all of
+// the VIP and tells clients apart by their addresses alone; or nil.
+func (in *sharedInput) soleBySource(addr netip.Addr) *state.Service {
+	var found *state.Service
+	for i := range in.services {
+		service := &in.services[i]
+		if !slices.Contains(service.Addresses, addr) {
+			continue
+		}
+		if !service.Stateless || service.Affinity != config.AffinitySource || found != nil && found.PoolID != service.PoolID {
+			return nil
+		}
+		found = service
+	}
+	return found
 }
 
 // asksIPv6 says whether brlb asks for IPv6 neighbours: those may then look

@@ -40,6 +40,7 @@ func statelessFlows(service *state.Service) []*openflow.FlowMod {
 				flows = append(flows,
 					flow(cookie, TableClassify, prioVIPAny, to, apply(look...), openflow.GotoTable(TableHash)),
 					flow(cookie, TableClassify, prioWatchAny, append(slices.Clone(to), isTCP, isSYN), apply(look...), openflow.GotoTable(TableHash)))
+				flows = append(flows, unhashed(cookie, service, addr)...)
 				continue
 			}
 			actions := start
@@ -59,6 +60,77 @@ func statelessFlows(service *state.Service) []*openflow.FlowMod {
 	return flows
 }
 
+// unhashed are the rows of packets to a service of all protocols whose slot is not
+// that of their own addresses and ports.
+func unhashed(cookie uint64, service *state.Service, addr netip.Addr) []*openflow.FlowMod {
+	f := familyOfAddr(addr)
+	var matches []openflow.Match
+	for _, kind := range f.errors {
+		matches = append(matches, f.isError(kind))
+	}
+	if service.Affinity != config.AffinitySource {
+		matches = append(matches, openflow.Match{f.isIP, isFragment})
+	}
+	var flows []*openflow.FlowMod
+	for _, match := range matches {
+		flows = append(flows, flow(cookie, TableClassify, prioErrorAny, append(match, f.dst.Addr(addr)), openflow.GotoTable(TableRest)))
+	}
+	return flows
+}
+
+// quotingFlows hand ICMP errors to the controller that are about none of
+// conntrack's connections: it reads whose they are, and sends them on.
+func quotingFlows(addr netip.Addr) []*openflow.FlowMod {
+	f := familyOfAddr(addr)
+	var flows []*openflow.FlowMod
+	for _, kind := range f.errors {
+		flows = append(flows, flow(Cookie(KindBase, 0, 0), TableVIP, prioQuoting, append(f.isError(kind), f.dst.Addr(addr)), refuse()...))
+	}
+	return flows
+}
+
+// fragmentsBySource have a VIP's fragments hashed like whole packets.
+func fragmentsBySource(addr netip.Addr, pool uint16) *openflow.FlowMod {
+	f := familyOfAddr(addr)
+	return flow(Cookie(KindBase, 0, 0), TableRest, prioSpecial, openflow.Match{f.isIP, f.dst.Addr(addr), isFragment},
+		apply(set(openflow.Reg0.Exact(uint64(pool)))), openflow.GotoTable(TableHash))
+}
+
+// Holders returns the numbers of the members that may have a connection to a
+// stateless service: the one of its slot, and while that moves, the one before.
+func Holders(s *state.Snapshot, t Tuple) []uint16 {
+	for i := range s.Services {
+		service := &s.Services[i]
+		if !service.Stateless || !slices.Contains(service.Addresses, t.Dst.Addr()) || !slices.ContainsFunc(service.Ports, func(p config.Port) bool { return takes(p, t) }) {
+			continue
+		}
+		p := s.Pool(service.Pool)
+		_, slot := Slot(p, t)
+		var numbers []uint16
+		if owner := p.Owner(slot); owner != nil {
+			numbers = append(numbers, owner.Number)
+		}
+		if p.Moving != nil {
+			if before := p.Member(p.Moving.From[slot].Key); before != nil {
+				numbers = append(numbers, before.Number)
+			}
+		}
+		return numbers
+	}
+	return nil
+}
+
+// takes says whether packets of a connection to a VIP go by this port of a service.
+func takes(p config.Port, t Tuple) bool {
+	transport := transportOf(p.Proto)
+	return transport == nil || transport.number == uint64(t.Proto) && p.Contains(p.Proto, t.Dst.Port())
+}
+
+// ToMember are the actions that send a packet to a member of a stateless pool.
+func ToMember(number uint16) []openflow.Action {
+	return []openflow.Action{set(openflow.Reg2.Exact(uint64(number))), openflow.Resubmit{Port: openflow.PortInPort, Table: TableMember}}
+}
+
 // placeFlows are the base rows of connections that were learned.
 func placeFlows() []*openflow.FlowMod {
 	cookie := Cookie(KindBase, 0, 0)
@@ -66,7 +138,7 @@ func placeFlows() []*openflow.FlowMod {
 		flow(cookie, TablePlace, prioRow, openflow.Match{openflow.Reg6.Exact(1)}, apply(move(openflow.Reg7.Whole(), openflow.Reg2.Whole()))),
 		flow(cookie, TablePlace, prioFloor, nil),
 		flow(cookie, TableLearned, prioFloor, nil),
-		flow(cookie, TableHash, prioOpened, openflow.Match{openflow.Reg4.Exact(placed)}, openflow.GotoTable(TableMember)),
+		flow(cookie, TableHash, prioOpened, openflow.Match{openflow.Reg4.Exact(placed)}, apply(untag()...), openflow.GotoTable(TableMember)),
 	}
 }
 

@@ -43,6 +43,8 @@ type Service struct {
 	PoolID    uint16
 	PoolIDs   []uint16 // of all pools that serve it at one time or another
 	Stateless bool     // so are these pools
+	// Affinity is that of the pool that serves.
+	Affinity config.Affinity
 	// OtherPorts is what becomes of packets to ports of the VIPs that no service
 	// has.
 	OtherPorts config.OtherPorts
@@ -50,7 +52,7 @@ type Service struct {
 
 // Equal says whether two services are the same.
 func (s *Service) Equal(o *Service) bool {
-	return s.Name == o.Name && s.Pool == o.Pool && s.Primary == o.Primary && s.PoolID == o.PoolID && s.OtherPorts == o.OtherPorts && s.Stateless == o.Stateless &&
+	return s.Name == o.Name && s.Pool == o.Pool && s.Primary == o.Primary && s.PoolID == o.PoolID && s.OtherPorts == o.OtherPorts && s.Stateless == o.Stateless && s.Affinity == o.Affinity &&
 		slices.Equal(s.Addresses, o.Addresses) && slices.Equal(s.Ports, o.Ports) && slices.Equal(s.PoolIDs, o.PoolIDs)
 }
 
@@ -234,7 +236,7 @@ func (s *State) serviceList() []Service {
 		c := &s.cfg.Services[i]
 		service := Service{Name: c.Name, Addresses: c.Addresses, Ports: c.Ports, Pool: serving[i], Primary: c.Pool, OtherPorts: c.OtherPorts}
 		if p := s.pools[service.Pool]; p != nil {
-			service.PoolID, service.Stateless = p.picture.ID, p.picture.Stateless()
+			service.PoolID, service.Stateless, service.Affinity = p.picture.ID, p.picture.Stateless(), p.picture.Affinity
 		}
 		for _, name := range candidates(c) {
 			if p := s.pools[name]; p != nil {

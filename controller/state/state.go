@@ -429,7 +429,7 @@ func (s *State) Adopt(found []Adopted, now time.Time) {
 		if len(f.Slots) > 0 && !judged {
 			s.adopted[id] = true
 		}
-		if m == nil || !f.HasNext || m.tunnel != (config.Tunnel{}) {
+		if m == nil || !f.HasNext || m.tunnel != (config.Tunnel{}) || f.Next.Source == viaTunnel {
 			continue
 		}
 		hop := m.nextHopAddr()
