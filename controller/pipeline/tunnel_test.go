@@ -108,7 +108,7 @@ func TestLiveTunnels(t *testing.T) {
 		{"one from a tunnel", "in_port=7,tun_src=192.0.2.66,dl_src=02:00:00:00:00:aa,dl_dst=02:00:5e:00:01:02,tcp,nw_src=10.20.0.10,nw_dst=10.20.0.100,tp_src=40000,tp_dst=80",
 			[]string{"Datapath actions: drop"}},
 		{"one that is too long", client + ",tcp,nw_src=10.20.0.10,nw_dst=10.20.0.100,nw_ttl=64,tp_src=40000,tp_dst=80,tcp_flags=0x010",
-			[]string{"check_pkt_larger(1464)", "meter:", "CONTROLLER"}},
+			[]string{"check_pkt_larger(1464)", "meter:", "controller(id="}},
 	} {
 		trace := r.trace(c.flow, "")
 		for _, part := range c.want {
