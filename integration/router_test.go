@@ -57,11 +57,11 @@ func TestTwoRouters(t *testing.T) {
 	})
 }
 
-// A member behind a router is reached through it (via), and its answers come
-// back that way.
-func TestMemberBehindRouter(t *testing.T) {
+// behindRouter starts a stand whose be4 is behind a router.
+func behindRouter(t *testing.T, configure func(string) string) (*stand.Stand, *lab.Host) {
+	t.Helper()
 	s := build(t, stand.Options{Config: func(text string) string {
-		return strings.Replace(text, "be4: 10.30.0.14:8080", "be4: {address: 10.40.0.14:8080, via: 10.30.0.254}", 1)
+		return strings.Replace(configure(text), "be4: 10.30.0.14:8080", "be4: {address: 10.40.0.14:8080, via: 10.30.0.254}", 1)
 	}})
 	must(t, s.Lab.AddSegment("inside", lab.SegmentOptions{Isolated: true}))
 	router, err := s.Lab.AddHost("router", "10.30.0.254/24", lab.HostOptions{Port: "p2", Gateway: stand.Gateway})
@@ -76,6 +76,13 @@ func TestMemberBehindRouter(t *testing.T) {
 	must(t, s.Lab.Switch.AddRoute("10.40.0.0/24", "10.30.0.254"))
 	must(t, s.Start())
 	await(t, s, "four members", stand.Steady(4))
+	return s, router
+}
+
+// A member behind a router is reached through it (via), and its answers come
+// back that way.
+func TestMemberBehindRouter(t *testing.T) {
+	s, router := behindRouter(t, func(text string) string { return text })
 	ports := make([]int, 200)
 	for i := range ports {
 		ports[i] = 44000 + i
