@@ -227,7 +227,7 @@ func (b *Bridge) Apply(ctx context.Context, number uint64, mods []openflow.Messa
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout+time.Duration(len(mods))*rowTime)
 	defer cancel()
 	if b.metered != s {
-		if err := setMeter(ctx, s); err != nil {
+		if err := setMeters(ctx, s); err != nil {
 			return session.BundleResult{Outcome: session.Rejected, Err: err}
 		}
 		b.metered = s

@@ -366,7 +366,7 @@ func TestTheMeterComesBeforeTheRows(t *testing.T) {
 	st := newStand(t)
 	connected := next[Connected](t, st)
 	row := openflow.NewFlowMod(openflow.FlowAdd)
-	row.Table, row.Cookie, row.Instructions = pipeline.TableRest, pipeline.Cookie(pipeline.KindOwn, 0, 0), openflow.Instructions{openflow.Meter(pipeline.Meter().ID)}
+	row.Table, row.Cookie, row.Instructions = pipeline.TableRest, pipeline.Cookie(pipeline.KindOwn, 0, 0), openflow.Instructions{openflow.Meter(pipeline.Meters()[0].ID)}
 	apply := func() session.BundleResult {
 		return st.bridge.Apply(t.Context(), connected.Session, []openflow.Message{row})
 	}

@@ -303,7 +303,7 @@ func newFragments(addr netip.Addr) []*openflow.FlowMod {
 	match := openflow.Match{ctState(ctTracked|ctNew, ctInvalid), f.isIP, f.dst.Addr(addr), openflow.IPProto.Exact(protoUDP), isFragment}
 	cookie := Cookie(KindBase, 0, 0)
 	return []*openflow.FlowMod{
-		flow(cookie, TableVIP, prioNewFragment, append(slices.Clone(match), openflow.Reg3.Exact(0)), refuse()...),
+		flow(cookie, TableVIP, prioNewFragment, append(slices.Clone(match), openflow.Reg3.Exact(0)), handUp()...),
 		flow(cookie, TableVIP, prioNewFragment-1, match),
 	}
 }
@@ -323,7 +323,13 @@ func refuseRest(addr netip.Addr) *openflow.FlowMod {
 // refuse hands a packet, by way of the meter, to the controller, which tells the
 // client so.
 func refuse(before ...openflow.Action) []openflow.Instruction {
-	return []openflow.Instruction{openflow.Meter(meterID), apply(append(before, toController())...)}
+	return []openflow.Instruction{openflow.Meter(meterRefused), apply(append(before, toController())...)}
+}
+
+// handUp hands a packet, by way of a meter, to the controller, without which it
+// gets no further.
+func handUp() []openflow.Instruction {
+	return []openflow.Instruction{openflow.Meter(meterServed), apply(toController())}
 }
 
 // replyFlows lead what a member sends from a service port through conntrack.

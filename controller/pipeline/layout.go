@@ -61,21 +61,27 @@ const (
 	placed = 2
 )
 
-// meterID is the switch's meter that bounds how many packets go to the
-// controller to be refused, and how many do so per second and at once.
+// The switch's meters bound how many packets go to the controller per second,
+// and at once: those that are refused, and those that it must deal with so that
+// others can be served. A flood of the first does not crowd out the second.
 const (
-	meterID    = cookieTag
-	meterRate  = 1000
-	meterBurst = 200
+	meterRefused = cookieTag
+	meterServed  = cookieTag + 1
+	meterRate    = 1000
+	meterBurst   = 200
 )
 
-// Meter returns the meter that rows name. It is no flow, so no bundle can bring
-// it: a switch must have it before it gets the rows.
-func Meter() *openflow.MeterMod {
-	return &openflow.MeterMod{
-		Command: openflow.MeterAdd, Flags: openflow.MeterPktps | openflow.MeterBurst, ID: meterID,
-		Bands: []openflow.MeterBand{{Kind: openflow.BandDrop, Rate: meterRate, Burst: meterBurst}},
+// Meters returns the meters that rows name. They are no flows, so no bundle can
+// bring them: a switch must have them before it gets the rows.
+func Meters() []*openflow.MeterMod {
+	var meters []*openflow.MeterMod
+	for _, id := range []uint32{meterRefused, meterServed} {
+		meters = append(meters, &openflow.MeterMod{
+			Command: openflow.MeterAdd, Flags: openflow.MeterPktps | openflow.MeterBurst, ID: id,
+			Bands: []openflow.MeterBand{{Kind: openflow.BandDrop, Rate: meterRate, Burst: meterBurst}},
+		})
 	}
+	return meters
 }
 
 // Priorities. Table 0 is shared, so brlb's rows stand well above what people

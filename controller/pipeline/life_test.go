@@ -23,8 +23,10 @@ func newLife(t *testing.T) *life {
 	l.sw = oftest.NewSwitch(oftest.SwitchOptions{Ports: []openflow.Port{oftest.NewPort(1, "p1"), oftest.NewPort(2, "p2")}})
 	t.Cleanup(l.sw.Close)
 	l.sw.SetTracker(l.connections)
-	if err := l.sw.Apply(Meter()); err != nil {
-		t.Fatal(err)
+	for _, meter := range Meters() {
+		if err := l.sw.Apply(meter); err != nil {
+			t.Fatal(err)
+		}
 	}
 	l.converge()
 	return l

@@ -28,8 +28,10 @@ func startReal(t testing.TB) *real {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
-	if err := s.Transact(context.Background(), Meter()); err != nil {
-		t.Fatal(err)
+	for _, meter := range Meters() {
+		if err := s.Transact(context.Background(), meter); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return &real{ovs: ovs, session: s}
 }

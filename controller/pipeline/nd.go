@@ -52,7 +52,7 @@ func (fr frame) ndFlows() []*openflow.FlowMod {
 		row(TableAdvertise, prioFloor, nil),
 	}
 	if fr.askedND {
-		return append(flows, row(TableOwn, prioSpecial, isND(ndSolicit), refuse()...))
+		return append(flows, row(TableOwn, prioSpecial, isND(ndSolicit), handUp()...))
 	}
 	// A flow may only set what its match says is there, so that a solicitation
 	// becomes an advertisement in one table and gets what only advertisements have
@@ -61,7 +61,7 @@ func (fr frame) ndFlows() []*openflow.FlowMod {
 	return append(flows,
 		// Without the asker's MAC there is no room for brlb's: whoever asks whether
 		// an address is free sends none.
-		row(TableOwn, prioSpecial, append(isND(ndSolicit), openflow.IPv6NDSLL.MAC(openflow.MAC{})), refuse()...),
+		row(TableOwn, prioSpecial, append(isND(ndSolicit), openflow.IPv6NDSLL.MAC(openflow.MAC{})), handUp()...),
 		row(TableOwn, prioRow, isND(ndSolicit),
 			apply(
 				move(openflow.EthSrc.Whole(), openflow.EthDst.Whole()),
