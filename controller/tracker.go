@@ -218,11 +218,7 @@ func (t *tracker) tell(ended []verdict) {
 func (t *tracker) forget(ctx context.Context, zone uint16, entries []verdict) error {
 	flushes := make([]openflow.CTFlush, len(entries))
 	for i := range entries {
-		e := &entries[i]
-		flushes[i] = openflow.CTFlush{
-			Proto: e.Proto, HasZone: true, Zone: zone,
-			Orig: openflow.CTTuple{Src: e.Orig.Src, Dst: e.Orig.Dst, SrcPort: e.Orig.SrcPort, DstPort: e.Orig.DstPort},
-		}
+		flushes[i] = *exactly(zone, &entries[i].Entry)
 	}
 	err := t.loop.bridge.Forget(ctx, flushes)
 	if !errors.Is(err, bridge.ErrNoFlush) {
@@ -234,6 +230,26 @@ func (t *tracker) forget(ctx context.Context, zone uint16, entries []verdict) er
 		}
 	}
 	return nil
+}
+
+// exactly flushes one entry.
+func exactly(zone uint16, e *conntrack.Entry) *openflow.CTFlush {
+	return &openflow.CTFlush{
+		Proto: e.Proto, HasZone: true, Zone: zone,
+		Orig: openflow.CTTuple{Src: e.Orig.Src, Dst: e.Orig.Dst, SrcPort: e.Orig.SrcPort, DstPort: e.Orig.DstPort},
+	}
+}
+
+// allOf flushes whatever is answered from a place.
+func allOf(zone uint16, at *place) []openflow.CTFlush {
+	flushes := make([]openflow.CTFlush, len(flushable))
+	for i, proto := range flushable {
+		flushes[i] = openflow.CTFlush{
+			Proto: proto, HasZone: true, Zone: zone,
+			Reply: openflow.CTTuple{Src: at.addr, SrcPort: at.port},
+		}
+	}
+	return flushes
 }
 
 // tupleText is a tuple as dpctl/flush-conntrack reads it.
@@ -262,12 +278,7 @@ func (t *tracker) flushBlindly(ctx context.Context, v *view) bool {
 				"pool", member.pool, "member", member.name)
 			continue
 		}
-		for _, proto := range flushable {
-			flushes = append(flushes, openflow.CTFlush{
-				Proto: proto, HasZone: true, Zone: v.snapshot.Zone,
-				Reply: openflow.CTTuple{Src: member.addr, SrcPort: member.port},
-			})
-		}
+		flushes = append(flushes, allOf(v.snapshot.Zone, &member)...)
 	}
 	err := t.loop.bridge.Forget(ctx, flushes)
 	switch {
