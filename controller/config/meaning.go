@@ -141,7 +141,7 @@ func (d *document) checkServices(c *Config) {
 		at := keyPath{"services", s.Name}
 		d.checkPoolName(at.child("pool"), s.Pool, pools)
 		d.checkPoolName(at.child("pool6"), s.pool6, pools)
-		if s.ReturnAfter > 0 && len(s.Backup) == 0 {
+		if s.ReturnAfter > 0 && len(s.Backup)+len(s.backup6) == 0 {
 			d.fail(at.child("return_after"), "means nothing without backup: name a backup pool, or remove it")
 		}
 		d.checkBackup(at.child("backup"), s.Pool, s.Backup, pools)

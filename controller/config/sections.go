@@ -121,9 +121,8 @@ func (d *document) pool(e entry) Pool {
 		d.fail(f["slots"].path, "%d is not a power of two: use %d or %d", p.Slots, below, below*2)
 	}
 	known := choice(d, f["layout"], &p.Layout, maglev.Names()...)
-	choice(d, f["mode"], &p.Mode, ModeNAT, ModeDSR, ModeTunnel)
+	d.mode(f, &p)
 	d.tunnel(f["tunnel"], &p)
-	d.transition(f["transition"], &p)
 	choice(d, f["affinity"], &p.Affinity, AffinityNone, AffinitySource)
 	d.word(f["check"], &p.Check)
 	d.policies(f, &p)

@@ -92,8 +92,8 @@ func (d *document) checkTunnels(c *Config) {
 		p := &c.Pools[i]
 		at := keyPath{"pools", p.Name}
 		for _, n := range p.Nested {
-			if inner, known := c.Pool(n.Pool); known && inner.Tunnel != p.Tunnel {
-				d.fail(at.child("members").child(n.Name).child("pool"), "pool %s has another tunnel, or none: say the same of both pools", clip(n.Pool))
+			if inner, known := c.Pool(n.Pool); known && inner.Mode == p.Mode && inner.Tunnel != p.Tunnel {
+				d.fail(at.child("members").child(n.Name).child("pool"), "pool %s has another tunnel: say the same of both pools", clip(n.Pool))
 			}
 		}
 		if p.Mode != ModeTunnel {
@@ -105,7 +105,7 @@ func (d *document) checkTunnels(c *Config) {
 		if check, known := c.Check(p.Check); known && check.ByPort() {
 			d.fail(at.child("check"), "%s watches the port that leads to a member, and in mode tunnel one port leads to all: name a check that probes", clip(p.Check))
 		}
-		for _, m := range p.Members {
+		for _, m := range p.entries() {
 			if m.Via.IsValid() {
 				d.fail(at.child("members").child(m.Name).child("via"), "means nothing in mode tunnel, where the host's own routes lead to members: remove it")
 			}

@@ -142,6 +142,8 @@ func TestValues(t *testing.T) {
 		{"services: {s: {pool: p, backup: p, address: 10.1.0.1, ports: 80}}", "pool p serves already"},
 		{"services: {s: {pool: p, backup: [q], address: 10.1.0.1, ports: 80}}", "there is no pool \"q\""},
 		{"services: {s: {pool: p, return_after: 5s, address: 10.1.0.1, ports: 80}}", "means nothing without backup"},
+		{`pools: {p: {id: 1, members: {m: 10.30.0.11:80}}, p6: {id: 2, members: {m: "[2001:db8::1]:80"}}, q6: {id: 3, members: {m: "[2001:db8::2]:80"}}}
+services: {s: {pool: p, pool6: p6, backup6: q6, return_after: 5s, address: [10.1.0.1, "2001:db8:1::1"], ports: 80}}`, ""},
 		{"services: {s: {pool: p, address: 10.1.0.1, ports: 080}}", "leading zeros"},
 		{"services: {s: {pool: p, address: 10.1.0.1, ports: -80}}", "not a port"},
 		{"services: {s: {pool: p, address: 10.1.0.1, ports: [[80]]}}", "is a list"},

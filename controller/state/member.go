@@ -185,6 +185,8 @@ func (s *State) inactive(m *Member) string {
 		return "it has an IPv4 address, and the pool's members are IPv6"
 	case s.own[m.Address.Addr()]:
 		return fmt.Sprintf("%s is an address of brlb's own, a VIP or gateway", m.Address.Addr())
+	case s.unsuited(m) != "":
+		return s.unsuited(m)
 	case !s.mayJudge(m):
 		return fmt.Sprintf("%s is in none of the networks of probe_allow, so it is not probed", m.Address.Addr())
 	case m.Admin.State != Enabled:
@@ -208,6 +210,16 @@ func (s *State) inactive(m *Member) string {
 		return fmt.Sprintf("port %d is not on the bridge", m.Next.Port)
 	case !port.Live:
 		return fmt.Sprintf("port %s (%d) is down", port.Name, port.Number)
+	}
+	return ""
+}
+
+// unsuited says why a member cannot serve a stateless pool, or returns "".
+func (s *State) unsuited(m *Member) string {
+	for _, port := range s.mustListen[m.ID.Pool] {
+		if m.Address.Port() != port.First {
+			return fmt.Sprintf("it listens on port %d, and the pool's mode leaves ports as they are: a service has %s", m.Address.Port(), port)
+		}
 	}
 	return ""
 }

@@ -137,5 +137,5 @@ func (m *moves) begin(table *maglev.Table, at time.Time, hold time.Duration) (mo
 // KeepsConnections says whether a member may go on serving open connections.
 func (p *Pool) KeepsConnections(key string) bool {
 	m := p.Member(key)
-	return m != nil && m.HasNext && m.Health.Health != Down && m.Admin.State != Disabled
+	return m != nil && m.HasNext && !m.Cut
 }

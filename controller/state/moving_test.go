@@ -2,6 +2,7 @@ package state
 
 import (
 	"fmt"
+	"net/netip"
 	"testing"
 	"time"
 
@@ -65,6 +66,10 @@ func TestMoving(t *testing.T) {
 				verdict(n+1, Up, 100)
 			}
 		}, "-"},
+		{"be1 is disabled: as if it drained", 110, func() { override(be1, Disabled, 110) }, "map[10.30.0.11:80:16 not yet:16]"},
+		{"a drain of be2 ends: so do its connections", 115, func() {
+			s.SetOverride(MemberID{Pool: "web", Key: be2}, Override{State: Draining, Until: at(114), At: at(115)})
+		}, "map[10.30.0.11:80:16]"},
 	} {
 		s.Tick(at(step.second))
 		step.do()
@@ -85,5 +90,34 @@ func TestNotMoving(t *testing.T) {
 	cfg := parse(t, stateless)
 	if p, _ := cfg.Pool("web"); p.Transition != time.Minute || p.Mode != config.ModeDSR {
 		t.Errorf("%+v", p)
+	}
+}
+
+// TestUnsuitedPort: a member that OVSDB declares with another port than the
+// service's gets nothing in a stateless pool, and so in the pools around it.
+func TestUnsuitedPort(t *testing.T) {
+	s := serving(t, `
+pools:
+  web: {id: 1, slots: 64, mode: dsr, members: {be1: 10.30.0.11:80, eu: {pool: eu}}}
+  eu: {id: 2, slots: 64, mode: dsr, from_ovsdb: true, members: {}}
+services:
+  web: {address: 10.20.0.100, ports: [80/tcp], pool: web}
+`)
+	s.SetDeclared([]Declared{
+		{Interface: "p2", Pool: "eu", Address: netip.MustParseAddrPort("10.30.0.12:8080"), Weight: 1},
+		{Interface: "p3", Pool: "eu", Address: netip.MustParseAddrPort("10.30.0.13:80"), Weight: 1},
+	}, start)
+	for _, addr := range s.NextHops() {
+		s.SetNextHop(addr, NextHop{Port: 2}, start)
+	}
+	judge(s, Up, s.Probes()...)
+	for key, want := range map[string]string{
+		"10.30.0.11:80":   "",
+		"10.30.0.12:8080": "it listens on port 8080, and the pool's mode leaves ports as they are: a service has 80/tcp",
+		"10.30.0.13:80":   "",
+	} {
+		if m := web(s).Member(key); m == nil || m.Reason != want {
+			t.Errorf("%s: %+v, want %q", key, m, want)
+		}
 	}
 }

@@ -20,8 +20,9 @@ type State struct {
 	mac         openflow.MAC
 	flushReused bool
 	askedND     bool
-	own         map[netip.Addr]bool // VIPs and gateways
-	byPort      map[string]bool     // checks of type port, by name
+	own         map[netip.Addr]bool      // VIPs and gateways
+	mustListen  map[string][]config.Port // where members of stateless pools have to
+	byPort      map[string]bool          // checks of type port, by name
 	declared    []Declared
 	names       map[resolve.Name]resolution // every name that a pool has
 	questions   []resolve.Name              // the same, sorted
@@ -149,6 +150,7 @@ func (s *State) SetConfig(cfg *config.Config, now time.Time) {
 	}
 	s.cfg = cfg
 	s.own = ownAddresses(cfg)
+	s.mustListen = cfg.StatelessPorts()
 	s.byPort = portChecks(cfg)
 	pools := map[string]*pool{}
 	s.byID = nil
