@@ -213,15 +213,27 @@ func (c *consequence) layout(name, layout string) error {
 
 // describe says what the change does.
 func (c *consequence) describe() *api.Change {
-	// In nat mode, the only one, connections are tracked.
-	connections := "none that is open moves: they are tracked, and only new ones go by the new table"
-	if c.cut {
-		connections = fmt.Sprintf("those that are open to %s are cut (drain it first, and wait for their end); no other moves", c.name)
-	}
 	return &api.Change{
-		Member: c.name, Pool: c.pool, Text: c.text, Connections: connections,
+		Member: c.name, Pool: c.pool, Text: c.text, Connections: c.connections(),
 		Moves: moves(c.before, c.after), Members: memberMoves(c.before, c.after),
 	}
+}
+
+// connections says what becomes of those that are open.
+func (c *consequence) connections() string {
+	cut := fmt.Sprintf("those that are open to %s are cut (drain it first, and wait for their end)", c.name)
+	pool, _ := c.state.Config().Pool(c.pool)
+	switch {
+	case c.cut && !pool.Stateless():
+		return cut + "; no other moves"
+	case c.cut:
+		return cut
+	case !pool.Stateless():
+		return "none that is open moves: they are tracked, and only new ones go by the new table"
+	case pool.Transition == 0:
+		return "those on slots that move break: they are not tracked, and the transition is 0s"
+	}
+	return fmt.Sprintf("they are not tracked: those on slots that move stay where they are for %v (transition), and break if they last longer", pool.Transition)
 }
 
 // empties returns a pool that a change takes the last owner of slots from, if no

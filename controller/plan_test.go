@@ -87,6 +87,22 @@ func TestPlans(t *testing.T) {
 	}
 }
 
+// TestPlansOfStatelessPools: their open connections depend on the slots.
+func TestPlansOfStatelessPools(t *testing.T) {
+	for _, c := range []struct {
+		settings, operation, connections string
+	}{
+		{"mode: dsr, ", "drain", "they are not tracked: those on slots that move stay where they are for 5m0s (transition), and break if they last longer"},
+		{"mode: dsr, transition: 0s, ", "drain", "those on slots that move break: they are not tracked, and the transition is 0s"},
+		{"mode: dsr, ", "remove", "those that are open to be1 are cut (drain it first, and wait for their end)"},
+	} {
+		change, err := foresee(t, serving(t, c.settings, four), api.PlanRequest{Operation: c.operation, Member: "be1"})
+		if err != nil || change.Connections != c.connections {
+			t.Errorf("%s%s: %+v, %v", c.settings, c.operation, change, err)
+		}
+	}
+}
+
 func TestPlansThatCannotBe(t *testing.T) {
 	s := serving(t, "", four)
 	v1 := serving(t, "layout: v1, ", four)
