@@ -64,7 +64,8 @@ bench: ## measures layout, probes, table and change of one member, beside ovs-of
 	.ci/install demo
 	go test -run='^$$' -bench='V1/M=1024/N=4/' -benchmem ./maglev
 	go test -run='^$$' -bench=BenchmarkProber -benchtime=1x $(AS_ROOT) ./health
-	go test -run='^$$' -bench=. -benchtime=200x -timeout=30m $(AS_ROOT) ./integration
+	go test -run='^$$' -bench=. -skip=Scale -benchtime=200x -timeout=30m $(AS_ROOT) ./integration
+	go test -run='^$$' -bench=Scale -benchtime=3x -timeout=10m $(AS_ROOT) ./integration
 
 .PHONY: bench-datapath
 bench-datapath: install ## measures brlb beside HAProxy and nftables on the kernel's datapath, in a guest

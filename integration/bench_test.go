@@ -225,12 +225,17 @@ func BenchmarkDrainAndEnable(b *testing.B) {
 		100*converged("0.002")/converged("+Inf"), 100*converged("0.02")/converged("+Inf"))
 }
 
+// overSocket is a client of brlb's API socket.
+func overSocket(s *stand.Stand) *http.Client {
+	return &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", s.Socket())
+	}}}
+}
+
 // metrics reads brlb's metrics, each under its name and labels.
 func metrics(b testing.TB, s *stand.Stand) map[string]float64 {
 	b.Helper()
-	client := http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", s.Socket())
-	}}}
+	client := overSocket(s)
 	defer client.CloseIdleConnections()
 	response, err := client.Get("http://brlb/metrics")
 	must(b, err)

@@ -61,6 +61,8 @@ type Relay struct {
 	inBundles   map[uint8]int
 	dropCommits int
 	corruptIn   int // BUNDLE_ADD messages until the one to corrupt; 0 = none
+	echoes      *echoes
+	controller  *outlet // of the session that began last; nil: there is none
 }
 
 // NewRelay listens on one address for the switch and connects to the other,
@@ -244,25 +246,35 @@ func (r *Relay) copy(to, from net.Conn, d Direction) {
 	// Messages read together are written together: a bundle of a thousand
 	// flow mods is a few large writes, as it was before the relay.
 	reader := bufio.NewReaderSize(from, 64<<10)
-	writer := bufio.NewWriterSize(to, 64<<10)
+	out := newOutlet(to)
+	if d == ToController {
+		defer r.setController(nil)
+	}
 	var message []byte
 	for {
 		var err error
 		if message, err = readMessage(reader, message); err != nil {
 			return
 		}
+		last := reader.Buffered() == 0
 		if r.pass(message, d) {
-			if _, err := writer.Write(message); err != nil {
-				return
-			}
+			err = out.put(message, last)
+		} else if last {
+			err = out.flush()
 		}
-		if reader.Buffered() > 0 {
-			continue
-		}
-		if err := writer.Flush(); err != nil {
+		if err != nil {
 			return
 		}
+		if d == ToController && message[1] == typeHello {
+			r.setController(out)
+		}
 	}
+}
+
+func (r *Relay) setController(out *outlet) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.controller = out
 }
 
 // readMessage reads one message, reusing buffer.
@@ -293,6 +305,9 @@ func (r *Relay) pass(message []byte, d Direction) bool {
 		r.unstalled.Wait()
 	}
 	kind := message[1]
+	if d == ToSwitch && r.echoes != nil && r.echoes.answered(message) {
+		return false
+	}
 	r.counts[d][kind]++
 	switch {
 	case d == ToSwitch && kind == TypeBundleAddMessage && len(message) >= innerOffset+headerSize:
