@@ -90,6 +90,17 @@ func settled(active, index int, port string, mac net.HardwareAddr) func(*api.Sta
 	}
 }
 
+// setMAC gives a host another MAC address, which those that probe it learn at
+// once.
+func setMAC(t *testing.T, s *stand.Stand, host *lab.Host) net.HardwareAddr {
+	t.Helper()
+	other := net.HardwareAddr{2, 0xaa, 0xbb, 0xcc, 0xdd, 0xee}
+	run(t, host, "ip", "link", "set", "eth0", "address", other.String())
+	_, err := s.Lab.Switch.Output(t.Context(), "ip", "neighbour", "flush", "dev", s.Lab.Bridge())
+	must(t, err)
+	return other
+}
+
 // Under load, a member moves to another port of the bridge, another gets another
 // MAC address, and a port's number goes to a stranger: no packet goes to a wrong
 // host, and in the end each connection finds the member that it should.
@@ -117,9 +128,7 @@ func TestMembersMove(t *testing.T) {
 		await(t, s, "be4 at p4", settled(4, 3, "p4", moved.MAC))
 		check("be4 has moved")
 
-		be3, other := s.Hosts[2], net.HardwareAddr{2, 0xaa, 0xbb, 0xcc, 0xdd, 0xee}
-		run(t, be3, "ip", "link", "set", "eth0", "address", other.String())
-		await(t, s, "be3 at another MAC address", settled(4, 2, "p2", other))
+		await(t, s, "be3 at another MAC address", settled(4, 2, "p2", setMAC(t, s, s.Hosts[2])))
 		check("be3 has another MAC address")
 
 		number, err := s.Lab.Vsctl("get", "Interface", "p4", "ofport")
@@ -146,9 +155,7 @@ func TestMembersMove(t *testing.T) {
 // A router behind which a member is gets another MAC address.
 func TestRouterChanges(t *testing.T) {
 	s, router := behindRouter(t, asksOften)
-	other := net.HardwareAddr{2, 0xaa, 0xbb, 0xcc, 0xdd, 0xee}
-	run(t, router, "ip", "link", "set", "eth0", "address", other.String())
-	await(t, s, "the router's MAC address", settled(4, 3, "p2", other))
+	await(t, s, "the router's MAC address", settled(4, 3, "p2", setMAC(t, s, router)))
 	settle(t, s)
 	ports := sourcePorts(44000, 200)
 	want, err := s.Predict(t.Context(), ports)
