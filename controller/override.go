@@ -139,7 +139,7 @@ func (l *loop) change(ctx context.Context, req api.ChangeRequest, d decision, te
 		return change, 0, nil
 	}
 	if emptied := c.empties(); emptied != "" && !req.Force {
-		return nil, 0, badRequest(http.StatusConflict, "this would leave pool %s without a member that owns slots, and its traffic would be dropped; use force if that is meant", emptied)
+		return nil, 0, badRequest(http.StatusConflict, "this would leave pool %s without a member that owns slots, so that it serves nobody; use force if that is meant", emptied)
 	}
 	revision, err := l.store(ctx, c.decided)
 	if err != nil {

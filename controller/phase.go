@@ -140,7 +140,7 @@ func (l *loop) degraded() []string {
 			if around := l.snapshot.Around(p.Name); len(around) > 0 {
 				say("pool %s: no member owns a slot; it has no share of pool %s", p.Name, strings.Join(around, ", "))
 			} else {
-				say("pool %s: no member owns a slot; its traffic is dropped", p.Name)
+				say("pool %s: no member owns a slot; it serves nobody", p.Name)
 			}
 		}
 	}

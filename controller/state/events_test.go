@@ -36,7 +36,7 @@ func TestEvents(t *testing.T) {
 		{"a member is drained", func(s *State) { s.SetOverride(inWeb(be2), Override{State: Draining, Who: "ann"}) },
 			"web/be2: draining by ann"},
 		{"the last one goes down", func(s *State) { judge(s, Down, s.Probes()...) },
-			"web/be1: down: L4CON\nweb/be2: down: L4CON\nweb/be3: down: L4CON\nweb: no member is active: traffic is dropped"},
+			"web/be1: down: L4CON\nweb/be2: down: L4CON\nweb/be3: down: L4CON\nweb: no member is active: it serves nobody"},
 		{"a member is added, one removed", func(s *State) {
 			s.SetConfig(parse(t, `{pools: {web: {id: 1, slots: 64, members: {be1: 10.30.0.11:80, be2: 10.30.0.12:80, be4: 10.30.0.14:80}}}}`), start)
 		}, "web/be4: no verdict yet\nweb/be3: removed"},

@@ -185,7 +185,7 @@ func (p *Pool) describeEmergency() string {
 	case Kept:
 		return "too few members are active, so those that were active last still get connections (on_all_down: keep)"
 	case Short:
-		return "fewer members are active than min_active: its traffic is dropped"
+		return "fewer members are active than min_active: it serves nobody"
 	}
 	return ""
 }

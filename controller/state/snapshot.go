@@ -413,7 +413,7 @@ func Events(old, current *Snapshot, now time.Time) []Event {
 			events = append(events, Event{Time: now, Pool: p.Name, Text: text})
 		}
 		if before.Active > 0 && p.Active == 0 && p.Alarm == "" {
-			text := "no member is active: traffic is dropped"
+			text := "no member is active: it serves nobody"
 			if around := current.Around(p.Name); len(around) > 0 {
 				text = "no member is active: it has no share of pool " + strings.Join(around, ", ")
 			}

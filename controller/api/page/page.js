@@ -87,7 +87,7 @@ function drawPool(pool, services) {
   shown.section.querySelector(".facts").textContent =
     "pool " + pool.name + " (id " + pool.id + ") · " + pool.mode + " · " + pool.active + " of " + pool.members.length + " active · layout " + pool.layout +
     (pool.digest ? " · digest " + pool.digest : "") + (pool.anchor ? " · anchor " + pool.anchor.digest : "") + (pool.problem ? " · " + pool.problem : "") +
-    (pool.waiting ? " · waiting for first probes" : pool.active ? "" : " · packets are dropped");
+    (pool.waiting ? " · waiting for first probes" : pool.active ? "" : " · serves nobody");
   shown.section.querySelector("tbody").replaceChildren(...pool.members.map(memberRow));
 }
 

@@ -120,7 +120,7 @@ func (a *App) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "brlb",
 		Short: "A layer-4 load balancer that programs Open vSwitch",
-		Long: `brlb balances TCP connections over servers by programming an Open vSwitch
+		Long: `brlb balances connections over servers by programming an Open vSwitch
 bridge with OpenFlow. "brlb run" is the controller; the other commands ask it,
 over its unix socket, or change it.`,
 		Example: `  brlb check /etc/brlb/brlb.yaml

@@ -26,8 +26,7 @@ file that explains every key.
 --diff says what the file would change if it took the place of the configuration
 that brlb runs with, and which slots would move. It asks the brlb that listens on
 the socket which the file names, unless --socket, --bridge or BRLB_SOCKET names
-another. The
-exit code is 1 as well if brlb would refuse the file.`,
+another. The exit code is 1 as well if brlb would refuse the file.`,
 		Example: `  brlb check /etc/brlb/brlb.yaml
   brlb check --diff new.yaml
   brlb check --example > brlb.yaml`,
@@ -86,7 +85,7 @@ func summary(c *config.Config) string {
 		"bridge " + c.Bridge, count(len(c.Services), "service"), count(len(c.Pools), "pool"), count(members, "member"),
 	}
 	if names > 0 {
-		parts = append(parts, count(names, "name")+" that are not looked up here")
+		parts = append(parts, count(names, "name")+" not looked up here")
 	}
 	return strings.Join(parts, ", ")
 }

@@ -262,7 +262,7 @@ func drawNotes(s *screen, pool *api.Pool) {
 		s.line(coloured(red, "  "+pool.Problem))
 	}
 	if pool.Active == 0 && !pool.Waiting && pool.Alarm == "" {
-		then := "its packets are dropped"
+		then := "it serves nobody"
 		if len(pool.Around) > 0 {
 			then = "it has no share of pool " + strings.Join(pool.Around, ", ")
 		}
