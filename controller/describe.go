@@ -32,7 +32,7 @@ func describeConfigs(old, new *config.Config, overrideOf func(state.MemberID) st
 		})
 	eachNamed(old.Pools, new.Pools, func(p config.Pool) string { return p.Name },
 		func(p config.Pool) {
-			d.sayf("pool %s added: id %d, %d members", p.Name, p.ID, len(p.Members))
+			d.sayf("pool %s added: id %d, %d members", p.Name, p.ID, len(p.Members)+len(p.Names)+len(p.Nested))
 			for _, m := range p.Members {
 				d.remembered(p.Name, m)
 			}
@@ -68,7 +68,7 @@ func (d *description) sayf(format string, args ...any) {
 
 // pool tells what differs between two pools of one name.
 func (d *description) pool(a, b config.Pool) {
-	for _, f := range differences(&a, &b, "Members", "Nested") {
+	for _, f := range differences(&a, &b, "Members", "Names", "Nested") {
 		d.sayf("pool %s: %s", b.Name, f)
 	}
 	eachNamed(a.Nested, b.Nested, func(n config.Nested) string { return n.Pool },
@@ -77,6 +77,16 @@ func (d *description) pool(a, b config.Pool) {
 		func(was, is config.Nested) {
 			for _, f := range differences(&was, &is) {
 				d.sayf("pool %s: pool %s inside it: %s", b.Name, is.Pool, f)
+			}
+		})
+	eachNamed(a.Names, b.Names, config.Name.String,
+		func(n config.Name) {
+			d.sayf("pool %s: member %s, %s, added: the addresses that DNS has of it", b.Name, n.Name, n)
+		},
+		func(n config.Name) { d.sayf("pool %s: member %s, %s, removed", b.Name, n.Name, n) },
+		func(was, is config.Name) {
+			for _, f := range differences(&was, &is) {
+				d.sayf("pool %s: member %s: %s", b.Name, is.Name, f)
 			}
 		})
 	eachNamed(a.Members, b.Members, config.Member.Key,

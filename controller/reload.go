@@ -150,6 +150,9 @@ func memberKeys(cfg *config.Config) map[string]bool {
 		for _, m := range p.Members {
 			inside[p.Name] = append(inside[p.Name], m.Key())
 		}
+		for _, n := range p.Names {
+			inside[p.Name] = append(inside[p.Name], n.String())
+		}
 		for _, n := range p.Nested {
 			inside[p.Name] = append(inside[p.Name], inside[n.Pool]...)
 		}

@@ -138,6 +138,27 @@ func TestForeseeConfig(t *testing.T) {
 	}
 }
 
+// Members by name are told, and missed, as others are.
+func TestForeseeNames(t *testing.T) {
+	const names = "pools: {web: {id: 1, members: {a: one.example.org:80, b: two.example.org:80}}}"
+	old := parse(t, names)
+	s := servingConfig(t, old)
+	now := s.Snapshot()
+	for _, c := range []struct{ text, want, refused string }{
+		{strings.Replace(names, "b: two", "b: three", 1),
+			"pool web: member b, three.example.org:80, added: the addresses that DNS has of it; pool web: member b, two.example.org:80, removed", ""},
+		{strings.Replace(names, "b: two.example.org:80", "b: {address: two.example.org:80, weight: 2}", 1), "pool web: member b: weight 2 instead of 1", ""},
+		{"pools: {web: {id: 1, from_ovsdb: true, members: {}}}",
+			"pool web: from_ovsdb true instead of false; pool web: member a, one.example.org:80, removed; pool web: member b, two.example.org:80, removed",
+			"it removes 2 of 2 members"},
+	} {
+		r := foreseeConfig(now, s.Clone(), parse(t, c.text), false)
+		if got := strings.Join(r.Changes, "; "); got != c.want || !strings.HasPrefix(r.Refused, c.refused) || c.refused == "" && r.Refused != "" {
+			t.Errorf("%s\ngot  %s, refused %q\nwant %s, refused %q", c.text, got, r.Refused, c.want, c.refused)
+		}
+	}
+}
+
 // A file that was cut off anywhere is refused, or means what the whole one
 // means. (Of several services at its end, one half might go unnoticed.)
 func TestCutOffFiles(t *testing.T) {

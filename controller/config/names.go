@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -29,6 +30,9 @@ type Name struct {
 	Host   string // complete, in lower case, without the final dot
 	Port   uint16
 }
+
+// String is HOST:PORT, as in the file.
+func (n Name) String() string { return fmt.Sprintf("%s:%d", n.Host, n.Port) }
 
 // At is the member at one of the name's addresses.
 func (n *Name) At(addr netip.Addr) Member {
