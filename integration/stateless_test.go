@@ -3,6 +3,7 @@ package integration
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -13,24 +14,16 @@ import (
 )
 
 // dsr is a stand whose members have the VIP themselves and answer directly.
-func dsr(t *testing.T, transition string) *stand.Stand {
+func dsr(t *testing.T, settings string) *stand.Stand {
 	t.Helper()
 	s := build(t, stand.Options{Config: func(text string) string {
-		text = strings.Replace(text, "    check: web\n", "    check: web\n    mode: dsr\n    transition: "+transition+"\n", 1)
-		return strings.Replace(text, "ports: [80/tcp]", "ports: [8080/tcp, 8080/udp]", 1)
+		text = strings.Replace(text, "    check: web\n", "    check: web\n    mode: dsr\n"+settings, 1)
+		return strings.Replace(text, "ports: [80/tcp]", statelessPorts, 1)
 	}})
 	for i, host := range s.Hosts {
-		for _, c := range [][]string{
-			{"ip", "address", "add", stand.VIPAddress + "/32", "dev", "lo"},
-			{"ip", "route", "add", "10.20.0.0/24", "dev", "eth0"},
-		} {
-			_, err := host.Output(t.Context(), c[0], c[1:]...)
-			must(t, err)
-		}
-		must(t, host.Sysctl("net/ipv4/conf/all/arp_ignore", "1"))
-		must(t, host.Sysctl("net/ipv4/conf/all/arp_announce", "2"))
-		_, err := host.StartServer(t.Context(), fmt.Sprintf("be%d", i+1), stand.VIPAddress+":8080")
-		must(t, err)
+		has(t, host, stand.VIPAddress+"/32", fmt.Sprintf("be%d", i+1))
+		shell(t, host, "ip route add 10.20.0.0/24 dev eth0")
+		transferFrom(t, host)
 	}
 	must(t, s.Start())
 	await(t, s, "four members", stand.Steady(4))
@@ -41,17 +34,8 @@ const dsrVIP = stand.VIPAddress + ":8080"
 
 // Without conntrack every packet is hashed, and lands where the table says.
 func TestStateless(t *testing.T) {
-	s := dsr(t, "1m")
-	ports := sourcePorts(20000, 1000)
-	for _, proto := range []string{"tcp", "udp"} {
-		want, err := s.PredictAll(t.Context(), "", proto, s.Client.Addr(), ports, dsrVIP)
-		must(t, err)
-		if proto == "tcp" {
-			compare(t, "dsr, tcp", want, s.Client.ConnectEach(t.Context(), dsrVIP, ports, 8))
-		} else {
-			compare(t, "dsr, udp", want, s.Client.AskEach(t.Context(), dsrVIP, ports, 100, 8))
-		}
-	}
+	s := dsr(t, "    transition: 1m\n")
+	placed(t, s, "dsr", "", dsrVIP, s.Client.Addr(), 1000)
 	out, err := s.Lab.Appctl("dpctl/dump-conntrack")
 	must(t, err)
 	if strings.Contains(out, stand.VIPAddress) {
@@ -65,7 +49,18 @@ func TestStateless(t *testing.T) {
 // While slots move, connections stay where they were opened: before, meanwhile
 // and after.
 func TestTransition(t *testing.T) {
-	s := dsr(t, "8s")
+	moveSlots(t, dsr(t, "    transition: 8s\n"))
+}
+
+func TestTransitionInATunnel(t *testing.T) {
+	s := tunnelled(t, stand.Options{}, "    transition: 8s\n", unwrapVXLAN)
+	must(t, s.Start())
+	await(t, s, "four members", stand.Steady(4))
+	moveSlots(t, s)
+}
+
+func moveSlots(t *testing.T, s *stand.Stand) {
+	t.Helper()
 	streams := openStreams(t, s, 40)
 	_, err := s.API.Change(t.Context(), "drain", api.ChangeRequest{Member: "be1", Who: "test", WaitSeconds: 30})
 	must(t, err)
@@ -88,11 +83,7 @@ func TestTransition(t *testing.T) {
 	streams = append(streams, openStreams(t, s, 40)...)
 	await(t, s, "the end of the transition", func(st *api.Status) bool { return st.Pools[0].Moving == 0 && st.InSync })
 	goOn(t, streams)
-	report, err := s.API.Verify(t.Context())
-	must(t, err)
-	if !report.OK {
-		t.Errorf("%+v", report)
-	}
+	verified(t, s)
 }
 
 func openStreams(t *testing.T, s *stand.Stand, n int) []*lab.Stream {
@@ -112,7 +103,6 @@ func openStreams(t *testing.T, s *stand.Stand, n int) []*lab.Stream {
 // goOn demands that every stream still gets something.
 func goOn(t *testing.T, streams []*lab.Stream) {
 	t.Helper()
-	t.Helper()
 	before := make([]int, len(streams))
 	for i, stream := range streams {
 		before[i], _, _ = stream.Progress()
@@ -127,4 +117,66 @@ func goOn(t *testing.T, streams []*lab.Stream) {
 			return now > before[i]+1
 		})
 	}
+}
+
+// What routers on the clients' side say of answers, which brlb has not seen,
+// reaches the member that sent them.
+func TestStatelessErrors(t *testing.T) {
+	onStateless(t, "", func(t *testing.T, s *stand.Stand) {
+		far, _ := farClient(t, s)
+		for _, host := range s.Hosts {
+			shell(t, host, "ip route add 192.0.2.0/24 via 10.20.0.251")
+		}
+		download(t, far, netip.MustParseAddr(stand.VIPAddress))
+		if n := learned(t, s, "192.0.2.10"); n != 1 {
+			t.Errorf("%d members have learned the MTU, not one", n)
+		}
+		// With no more than 8 octets behind the IP header.
+		vip, client := netip.MustParseAddrPort(dsrVIP), netip.AddrPortFrom(s.Client.Addr(), 20000)
+		member := s.Hosts[ownerOf(t, s, 20000, vip)]
+		sendError(t, s.Client, vip.Addr(), 4, smallMTU, quote(vip, client))
+		eventually(t, "the member has learned the MTU", func() bool { return knowsMTU(t, member, client.Addr().String()) })
+		if n := learned(t, s, client.Addr().String()); n != 1 {
+			t.Errorf("%d members have learned the MTU, not one", n)
+		}
+		verified(t, s)
+	})
+}
+
+func learned(t *testing.T, s *stand.Stand, addr string) (members int) {
+	t.Helper()
+	for _, host := range s.Hosts {
+		if knowsMTU(t, host, addr) {
+			members++
+		}
+	}
+	return members
+}
+
+// Fragments find the member where a client's address alone decides.
+func TestStatelessFragments(t *testing.T) {
+	onStateless(t, "    affinity: source\n", func(t *testing.T, s *stand.Stand) {
+		ports := sourcePorts(20000, 20)
+		trace, err := s.API.Trace(t.Context(), api.TraceRequest{Src: s.Client.Addr().String(), SrcPort: 1, Proto: "udp"})
+		must(t, err)
+		// The first fragment in a tunnel tells the client how long they may be, and its
+		// socket, too.
+		s.Client.AskEach(t.Context(), dsrVIP, []int{10000}, 4000, 1)
+		for _, c := range s.Client.AskEach(t.Context(), dsrVIP, ports, 4000, 4) {
+			if c.Err != nil || c.Server != trace.Member {
+				t.Errorf("4,000 octets from port %d are answered by %q, not %s: %v", c.SourcePort, c.Server, trace.Member, c.Err)
+			}
+		}
+	})
+}
+
+// onStateless runs a scenario with members of each stateless mode.
+func onStateless(t *testing.T, settings string, scenario func(t *testing.T, s *stand.Stand)) {
+	t.Run("dsr", func(t *testing.T) { scenario(t, dsr(t, settings)) })
+	t.Run("tunnel", func(t *testing.T) {
+		s := tunnelled(t, stand.Options{}, settings, unwrapVXLAN)
+		must(t, s.Start())
+		await(t, s, "four members", stand.Steady(4))
+		scenario(t, s)
+	})
 }
