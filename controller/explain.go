@@ -265,12 +265,21 @@ func (s *story) nextHop() {
 	if m.Via.IsValid() {
 		addr, what = m.Via, fmt.Sprintf("router %s", m.Via)
 	}
-	if !m.HasNext {
+	kind := s.pool.Tunnel.Type
+	switch {
+	case kind != "" && !m.HasNext:
+		s.say("tunnel", false, "port %s is not on the bridge", kind.Port())
+		s.wouldHelp("port %s, which brlb has Open vSwitch make: status tells what keeps it from that", kind.Port())
+		return
+	case kind != "":
+		s.say("tunnel", true, "%s to %s, where the device has MAC %s", kind, addr, m.Next.MAC)
+	case !m.HasNext:
 		s.say("next hop", false, "%s: nobody has answered %s", what, state.Question(addr))
 		s.wouldHelp("an answer of %s to %s on the bridge", addr, state.Question(addr))
 		return
+	default:
+		s.say("next hop", true, "%s is at %s (%s)", what, m.Next.MAC, m.Next.Source)
 	}
-	s.say("next hop", true, "%s is at %s (%s)", what, m.Next.MAC, m.Next.Source)
 	for _, port := range s.view.snapshot.Ports {
 		if port.Number != m.Next.Port {
 			continue

@@ -118,3 +118,35 @@ func TestLiveTunnels(t *testing.T) {
 		}
 	}
 }
+
+// Who may have a connection: the slot's owner, and while the slot moves the member
+// before.
+func TestHolders(t *testing.T) {
+	s := tunnelling(t)
+	before := s.Snapshot()
+	web := before.Pool("web")
+	client := addrPort("10.20.0.10:40000")
+	for ; ; client = addrPort(fmt.Sprintf("10.20.0.10:%d", client.Port()+1)) {
+		if _, slot := Slot(web, Tuple{Proto: protoTCP, Src: client, Dst: addrPort("10.20.0.100:80")}); web.Owner(slot).Name == "be1" {
+			break
+		}
+	}
+	to := func(proto uint8, vip string) Tuple {
+		return Tuple{Proto: proto, Src: client, Dst: addrPort(vip)}
+	}
+	if got := Holders(before, to(protoTCP, "10.20.0.100:80")); !slices.Equal(got, []uint16{web.Member("10.30.0.11:80").Number}) {
+		t.Errorf("%v may have it, not be1 alone", got)
+	}
+	for _, other := range []Tuple{to(protoUDP, "10.20.0.100:80"), to(protoTCP, "10.20.0.100:81"), to(protoTCP, "10.20.0.101:80")} {
+		if got := Holders(before, other); len(got) > 0 {
+			t.Errorf("%v may have %v, which nobody serves", got, other)
+		}
+	}
+	s.SetOverride(state.MemberID{Pool: "web", Key: "10.30.0.11:80"}, state.Override{State: state.Draining, At: start})
+	got := Holders(s.Snapshot(), to(protoTCP, "10.20.0.100:80"))
+	slices.Sort(got)
+	want := []uint16{web.Member("10.30.0.11:80").Number, web.Member("192.0.2.12:80").Number}
+	if slices.Sort(want); !slices.Equal(got, want) {
+		t.Errorf("while the slot moves %v may have it, want %v", got, want)
+	}
+}
