@@ -159,6 +159,9 @@ func (c *consequence) add(req api.PlanRequest) error {
 	if m := pool.Member(address.String()); m != nil {
 		return badRequest(http.StatusConflict, "%s is member %s of pool %s already", address, m.Name, pool.Name)
 	}
+	if slices.ContainsFunc(pool.Members, func(m state.Member) bool { return m.Name == req.Member }) {
+		return badRequest(http.StatusConflict, "%s is the name of another member of pool %s", req.Member, pool.Name)
+	}
 	c.state.AddMember(pool.Name, config.Member{Name: req.Member, Address: address, Weight: req.Weight})
 	added := c.state.Snapshot().Pool(pool.Name).Member(address.String())
 	if !added.Active {

@@ -122,6 +122,7 @@ func TestPlansThatCannotBe(t *testing.T) {
 		{s, api.PlanRequest{Operation: "drop"}, `operation "drop" is not known`},
 		{s, api.PlanRequest{Operation: "drain", Member: "be9"}, `no member is called "be9"; there is be1, be2, be3, be4`},
 		{s, api.PlanRequest{Operation: "add", Member: "be5", Address: "10.30.0.14:80", Weight: 1}, "10.30.0.14:80 is member be4 of pool web already"},
+		{s, api.PlanRequest{Operation: "add", Member: "be1", Address: "10.30.0.15:80", Weight: 1}, "be1 is the name of another member of pool web"},
 		{s, api.PlanRequest{Operation: "add", Member: "be5", Address: "[2001:db8::1]:80", Weight: 1}, "it has an IPv6 address, and the pool's members are IPv4"},
 		{s, api.PlanRequest{Operation: "add", Member: "be5", Address: "10.30.0.15", Weight: 1}, "is not the address and port"},
 		{s, api.PlanRequest{Operation: "rebase", Pool: "api"}, `no pool is called "api"`},

@@ -112,18 +112,27 @@ func serviceOf(s *state.Snapshot, src netip.Addr, proto config.Proto, req api.Tr
 	}
 	switch len(found) {
 	case 0:
-		return nil, netip.AddrPort{}, badRequest(http.StatusNotFound, "no service is at %s port %d/%s", orAny(req.Dst), req.DstPort, proto)
+		return nil, netip.AddrPort{}, badRequest(http.StatusNotFound, "no service has %s", wanted(src, proto, req))
 	case 1:
 		return found[0].service, found[0].dst, nil
 	}
 	return nil, netip.AddrPort{}, badRequest(http.StatusBadRequest, "several services or ports fit: name the VIP (--dst) and its port (--dport)")
 }
 
-func orAny(text string) string {
-	if text == "" {
-		return "any address"
+// wanted is what a service would have to have.
+func wanted(src netip.Addr, proto config.Proto, req api.TraceRequest) string {
+	port := "a port of " + string(proto)
+	if req.DstPort != 0 {
+		port = fmt.Sprintf("port %d/%s", req.DstPort, proto)
 	}
-	return text
+	family := "an IPv4 address"
+	if src.Is6() {
+		family = "an IPv6 address"
+	}
+	if req.Dst != "" {
+		return fmt.Sprintf("%s, %s, with %s", family, req.Dst, port)
+	}
+	return fmt.Sprintf("%s with %s", family, port)
 }
 
 // The registers in the last lines of ofproto/trace.
