@@ -1,12 +1,35 @@
 package pipeline
 
-import "brlb/openflow"
+import (
+	"net/netip"
 
+	"brlb/openflow"
+)
+
+// ICMP errors about connections of brlb's.
+//
 // Open vSwitch's userspace conntrack translates the addresses of an ICMPv6 error
 // as if a segment or datagram of the connection followed: what it takes for that
 // one's checksum, and adjusts, is the quoted source address, or the MTU. An error
 // that has its new source already is left as it is otherwise. So errors from the
 // members' side get the VIP as their source before they are translated.
+
+// errorToVIP leads an ICMP error to the member. A kernel's conntrack translates
+// errors that go the way of a connection's first packet only if they are
+// committed, which adds no entry.
+func (fr frame) errorToVIP() openflow.Instruction {
+	return apply(openflow.CT{Commit: true, Zone: fr.zone, Table: TableVIP, Exec: []openflow.Action{openflow.NAT{}}})
+}
+
+// errorsToRest keep ICMP errors from the row of a service for all protocols.
+func errorsToRest(cookie uint64, addr netip.Addr) []*openflow.FlowMod {
+	f := familyOfAddr(addr)
+	var flows []*openflow.FlowMod
+	for _, kind := range f.errors {
+		flows = append(flows, flow(cookie, TableClassify, prioErrorAny, append(f.isError(kind), f.dst.Addr(addr)), openflow.GotoTable(TableRest)))
+	}
+	return flows
+}
 
 // errorFromMembers leads an ICMP error from the members' side to the client.
 func (fr frame) errorFromMembers(f *family) openflow.Instruction {

@@ -178,7 +178,7 @@ func (fr frame) familyFlows(f *family) []*openflow.FlowMod {
 
 	// Conntrack knows which connection an error or a fragment belongs to.
 	for _, kind := range f.errors {
-		row(TableRest, prioRow, f.isError(kind), fr.track(TableVIP))
+		row(TableRest, prioRow, f.isError(kind), fr.errorToVIP())
 		row(TableForUs, prioRow, f.isError(kind), fr.errorFromMembers(f))
 	}
 	row(TableRest, prioRow, openflow.Match{f.isIP, isFragment}, fr.track(TableVIP))
@@ -276,6 +276,7 @@ func (fr frame) serviceFlows(service *state.Service) []*openflow.FlowMod {
 				flows = append(flows,
 					flow(cookie, TableClassify, prioVIPAny, to, fr.track(TableVIP)),
 					begins(prioNewAny, slices.Clone(to)))
+				flows = append(flows, errorsToRest(cookie, addr)...)
 				if fr.flushReused {
 					flows = append(flows, fr.watchPorts(cookie, prioWatchAny, append(slices.Clone(to), isTCP))...)
 				}

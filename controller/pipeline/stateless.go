@@ -64,16 +64,9 @@ func statelessFlows(service *state.Service) []*openflow.FlowMod {
 // that of their own addresses and ports.
 func unhashed(cookie uint64, service *state.Service, addr netip.Addr) []*openflow.FlowMod {
 	f := familyOfAddr(addr)
-	var matches []openflow.Match
-	for _, kind := range f.errors {
-		matches = append(matches, f.isError(kind))
-	}
+	flows := errorsToRest(cookie, addr)
 	if service.Affinity != config.AffinitySource {
-		matches = append(matches, openflow.Match{f.isIP, isFragment})
-	}
-	var flows []*openflow.FlowMod
-	for _, match := range matches {
-		flows = append(flows, flow(cookie, TableClassify, prioErrorAny, append(match, f.dst.Addr(addr)), openflow.GotoTable(TableRest)))
+		flows = append(flows, flow(cookie, TableClassify, prioErrorAny, openflow.Match{f.isIP, isFragment, f.dst.Addr(addr)}, openflow.GotoTable(TableRest)))
 	}
 	return flows
 }
