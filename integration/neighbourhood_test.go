@@ -3,12 +3,15 @@ package integration
 import (
 	"bytes"
 	"net"
+	"net/netip"
 	"strings"
 	"testing"
 
 	"brlb/controller/api"
+	"brlb/controller/packet"
 	"brlb/integration/lab"
 	"brlb/integration/stand"
+	"brlb/openflow"
 )
 
 // asksOften has brlb look every second whether next hops are still where they
@@ -149,6 +152,41 @@ func TestMembersMove(t *testing.T) {
 			}
 		}
 		astray.check(t)
+	})
+}
+
+// A member that moves and says so is found at once, long before brlb would ask
+// again.
+func TestMemberAnnouncesItself(t *testing.T) {
+	seldom := func(text string) string { return "neighbour_refresh: 1h\n" + text }
+	onBothWith(t, stand.Options{IPv6: true, Config: seldom}, func(t *testing.T, s *stand.Stand) {
+		await(t, s, "both pools", stand.SteadyPools(4, 4))
+		be4 := s.Hosts[3]
+		mac := be4.Interface().MAC
+		run(t, be4, "ip", "link", "delete", "eth0")
+		_, err := be4.Attach("10.30.0.14/24", lab.HostOptions{Port: "p4", Gateway: stand.Gateway, MAC: mac.String()})
+		must(t, err)
+		run(t, be4, "ip", "address", "add", "2001:db8:30::14/64", "dev", "eth1", "nodad")
+		must(t, be4.AddRoute("::/0", stand.Gateway6))
+		port, err := be4.Tap("eth1")
+		must(t, err)
+		for _, addr := range []string{"10.30.0.14", "2001:db8:30::14"} {
+			must(t, port.Send(packet.Announce(openflow.MAC(mac), netip.MustParseAddr(addr), false)[0]))
+		}
+		await(t, s, "be4 at p4", func(st *api.Status) bool {
+			return stand.SteadyPools(4, 4)(st) && st.Pools[0].Members[3].Port == "p4" && st.Pools[1].Members[3].Port == "p4"
+		})
+		settle(t, s)
+		ports := sourcePorts(20000, 100)
+		for pool, vip := range map[string]netip.Addr{"web": vips[0], "web6": vips[1]} {
+			client, to := s.Client.Addr(), netip.AddrPortFrom(vip, 80).String()
+			if vip.Is6() {
+				client = netip.MustParseAddr(stand.Client6Address)
+			}
+			want, err := s.PredictAll(t.Context(), pool, "tcp", client, ports, to)
+			must(t, err)
+			compare(t, pool, want, s.Client.ConnectEach(t.Context(), to, ports, 8))
+		}
 	})
 }
 

@@ -63,6 +63,10 @@ func Explain(s *state.Snapshot, f *openflow.FlowMod) string {
 			return "no service has that port: the client is told"
 		case TableAdvertise:
 			return "a gateway's neighbour advertisement says that it is a router"
+		case TableClassify:
+			if f.Priority == prioAnnounced {
+				return "a next hop says where it is: the controller reads it, too"
+			}
 		}
 		return "ARP, ND and ping for an address of brlb's own"
 	case KindService:

@@ -89,6 +89,7 @@ func Meters() []*openflow.MeterMod {
 const (
 	prioFence     = 32030 // what comes in through a tunnel
 	prioAnswer    = 32020 // answers to brlb's own ARP and ND questions
+	prioAnnounced = 32015 // what next hops say of themselves
 	prioOwn       = 32010 // ARP, ND and ping for own addresses
 	prioWatch     = 32005 // the same as the next: SYNs and, of stateful pools, FINs
 	prioVIP       = 32000 // a service's address and port
@@ -202,7 +203,7 @@ func Concerns(table uint8, priority uint16, cookie uint64) bool {
 		return false
 	}
 	switch priority {
-	case prioFence, prioAnswer, prioOwn, prioWatch, prioVIP, prioWatchAny, prioErrorAny, prioVIPAny, prioToGateway, prioReply, prioVIPRest, prioForUs, prioMiss:
+	case prioFence, prioAnswer, prioAnnounced, prioOwn, prioWatch, prioVIP, prioWatchAny, prioErrorAny, prioVIPAny, prioToGateway, prioReply, prioVIPRest, prioForUs, prioMiss:
 		return true
 	}
 	return false

@@ -97,6 +97,7 @@ func (r *Renderer) update(s *state.Snapshot) error {
 		others = others || !sharesAlike(&before.pool, p)
 	}
 	if len(r.pools) > len(s.Pools) {
+		others = true
 		r.drop(s, replace)
 	}
 	if setting := settingOf(s); others || !setting.equal(&r.shared.setting) {
@@ -116,7 +117,7 @@ func (r *Renderer) update(s *state.Snapshot) error {
 // are not of one pool alone.
 func sharesAlike(a, b *state.Pool) bool {
 	return a.Stateless() == b.Stateless() && answers(a) == answers(b) &&
-		slices.EqualFunc(a.Members, b.Members, func(m, n state.Member) bool { return m.Address == n.Address })
+		slices.EqualFunc(a.Members, b.Members, func(m, n state.Member) bool { return m.Address == n.Address && m.Via == n.Via })
 }
 
 // answers says whether connections find members, or are refused.
@@ -265,8 +266,9 @@ func slotRows(pool uint16, owners []uint16, old []Row, oldOwners []uint16) ([]Ro
 // base rows, own addresses, services, replies.
 type sharedInput struct {
 	setting
-	answers []bool   // by service: its pool does
-	sources []source // of all pools, sorted, without duplicates
+	answers []bool       // by service: its pool does
+	sources []source     // of all pools, sorted, without duplicates
+	hops    []netip.Addr // likewise
 }
 
 // setting is the part of sharedInput that pools have no part in.
@@ -301,6 +303,7 @@ func sharedInputOf(setting setting, s *state.Snapshot) sharedInput {
 	for i := range s.Pools {
 		pools[s.Pools[i].ID] = &s.Pools[i]
 	}
+	in.hops = nextHops(s)
 	sources := map[source]bool{}
 	for i := range s.Services {
 		service := &s.Services[i]
@@ -417,6 +420,9 @@ func (in *sharedInput) render() (Set, error) {
 		if refuses[addr] {
 			flows[own] = append(flows[own], refuseRest(addr))
 		}
+	}
+	for _, hop := range in.hops {
+		flows[own] = append(flows[own], announcedFlow(hop, in.drop))
 	}
 	for _, from := range in.sources {
 		flows[reply] = append(flows[reply], in.replyFlows(from)...)

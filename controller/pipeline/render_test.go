@@ -109,8 +109,9 @@ func TestHeldWhileWaiting(t *testing.T) {
 		t.Fatal(err)
 	}
 	plan := Diff(installed, desired, held)
-	if len(plan.Mods) != 1 || !strings.Contains(plan.Mods[0].(*openflow.FlowMod).String(), "nw_src=10.30.0.14,tp_src=8080") {
-		t.Errorf("while web waits, only the reply row of be4 is new; sent %v", plan.Mods)
+	if len(plan.Mods) != 2 || !strings.Contains(plan.Mods[0].(*openflow.FlowMod).String(), "arp_spa=10.30.0.14") ||
+		!strings.Contains(plan.Mods[1].(*openflow.FlowMod).String(), "nw_src=10.30.0.14,tp_src=8080") {
+		t.Errorf("while web waits, only what be4 announces and answers is new; sent %v", plan.Mods)
 	}
 	for id, want := range map[GroupID]bool{
 		{KindSlot, 1}: true, {KindMember, 1}: true, {KindHash, 1}: true, {KindOwn, 0}: true, {KindReply, 0}: true,
