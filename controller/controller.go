@@ -193,6 +193,7 @@ func unchangeable(old, new *config.Config) error {
 		{"run_dir", old.RunDir, new.RunDir},
 		{"openflow", old.OpenFlow, new.OpenFlow},
 		{"api", old.API, new.API},
+		{"zone", old.Zone, new.Zone},
 		{"probe_allow", old.ProbeAllow, new.ProbeAllow},
 		{"probe_source", [2]netip.Addr{old.ProbeSource4, old.ProbeSource6}, [2]netip.Addr{new.ProbeSource4, new.ProbeSource6}},
 		{"probe_device", old.ProbeDevice, new.ProbeDevice},

@@ -102,6 +102,7 @@ func TestForeseeConfig(t *testing.T) {
 		{"most members less", replace("      be1: 10.30.0.11:80\n      be2: 10.30.0.12:80\n      be3: 10.30.0.13:80\n", ""), nil, 768,
 			"it removes 3 of 5 members, more than half: if that is meant, brlb --socket /run/brlb/br-lb.sock reload --allow-shrink does it"},
 		{"no services", reloadable[:strings.Index(reloadable, "services:")], nil, 0, "it removes 2 of 2 services, more than half"},
+		{"another zone, which another bridge may have", "zone: 7\n" + reloadable, nil, 0, "zone cannot change while brlb runs (it is 18200, the file says 7)"},
 		{"another bridge", "bridge: br-2\n" + reloadable, nil, 0, "bridge cannot change while brlb runs"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
