@@ -225,6 +225,8 @@ func (d *document) addrPort(e entry, dst *netip.AddrPort) {
 	}
 	ap, err := netip.ParseAddrPort(s)
 	switch {
+	case err != nil && strings.Count(s, ":") > 1 && !strings.HasPrefix(s, "["):
+		d.fail(e.path, "%s is not ADDRESS:PORT: an IPv6 address has brackets there, as in \"[2001:db8::11]:8080\"", quote(s))
 	case err != nil:
 		d.fail(e.path, "%s is not ADDRESS:PORT, such as 10.30.0.11:8080", quote(s))
 	case HostProblem(ap.Addr()) != "":

@@ -165,7 +165,11 @@ func (d *document) text(e entry) (s string, ok bool) {
 	}
 	s, ok = scalarText(e.node)
 	if !ok {
-		d.fail(e.path, "is %s, where a single value is expected", kind(e.node))
+		hint := ""
+		if m, is := e.node.(*ast.MappingNode); is && !m.IsFlowStyle && len(m.Values) == 1 {
+			hint = ": quote it if its colon is part of it" // the parser is strict in nested brackets
+		}
+		d.fail(e.path, "is %s, where a single value is expected%s", kind(e.node), hint)
 	}
 	return s, ok
 }

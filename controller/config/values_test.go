@@ -148,6 +148,8 @@ services: {s: {pool: p, pool6: p6, backup6: q6, return_after: 5s, address: [10.1
 		{"services: {s: {pool: p, address: 10.1.0.1, ports: -80}}", "not a port"},
 		{"services: {s: {pool: p, address: 10.1.0.1, ports: [[80]]}}", "is a list"},
 		{"services: {s: {pool: p, address: '10.1.0.1:80', ports: 80}}", "without port"},
+		{"services: {s: {pool: p, address: [2001:db8::1], ports: 80}}", "a single value is expected: quote it if its colon is part of it"},
+		{"pools: {p: {id: 1, members: {m: '2001:db8::1:80'}}}", "as in \"[2001:db8::11]:8080\""},
 		{"services: {s: {pool: p, address: '::ffff:10.1.0.1', ports: 80}}", "write it as 10.1.0.1"},
 		{"services: {s: {pool: p, address: 010.1.0.1, ports: 80}}", "is not an address"},
 		{"services: {s: {pool: P, address: 10.1.0.1, ports: 80}}", "did you mean p?"},
