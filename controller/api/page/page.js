@@ -83,7 +83,7 @@ function drawPool(pool, services) {
     byId("pools").append(shown.section);
   }
   const names = services.map((s) => s.name + " " + s.addresses.flatMap((a) => s.ports.map((p) => (a.includes(":") ? "[" + a + "]" : a) + ":" + p)).join(", "));
-  shown.section.querySelector("h2").textContent = names.length ? names.join("; ") : "no service";
+  shown.section.querySelector("h2").textContent = names.length ? names.join("; ") : pool.around ? "in pool " + pool.around.join(", ") : "no service";
   shown.section.querySelector(".facts").textContent =
     "pool " + pool.name + " (id " + pool.id + ") · " + pool.mode + " · " + pool.active + " of " + pool.members.length + " active · layout " + pool.layout +
     (pool.digest ? " · digest " + pool.digest : "") + (pool.anchor ? " · anchor " + pool.anchor.digest : "") + (pool.problem ? " · " + pool.problem : "") +
