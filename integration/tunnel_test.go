@@ -39,7 +39,7 @@ func tunnelled(t *testing.T, options stand.Options, settings string, unwrap func
 // has gives a member a VIP, for which it answers no ARP, and a server there.
 func has(t *testing.T, host *lab.Host, vip, name string) {
 	t.Helper()
-	shell(t, host, "ip address add "+vip+" dev lo")
+	shell(t, host, "ip address add "+vip+" dev lo nodad") // usable at once
 	must(t, host.Sysctl("net/ipv4/conf/all/arp_ignore", "1"))
 	must(t, host.Sysctl("net/ipv4/conf/all/arp_announce", "2"))
 	addr := netip.MustParsePrefix(vip).Addr()
