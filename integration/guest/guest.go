@@ -41,6 +41,9 @@ type Options struct {
 	Script string
 	// Output gets what the script prints, as it comes.
 	Output io.Writer
+	// Started, unless nil, is told the process id of the emulator: how much CPU
+	// time it uses is what the guest's work costs, however busy this machine is.
+	Started func(pid int)
 }
 
 // needs are the programs without which there is no guest, and their packages.
@@ -104,7 +107,13 @@ func Run(ctx context.Context, options Options) (status int, err error) {
 	cmd.Stdout = options.Output
 	cmd.Stderr = options.Output
 	cmd.WaitDelay = 10 * time.Second
-	ran := cmd.Run()
+	ran := cmd.Start()
+	if ran == nil {
+		if options.Started != nil {
+			options.Started(cmd.Process.Pid)
+		}
+		ran = cmd.Wait()
+	}
 	text, err := os.ReadFile(exit)
 	if ran == nil && err == nil {
 		if status, err = strconv.Atoi(strings.TrimSpace(string(text))); err == nil {

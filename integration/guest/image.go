@@ -28,7 +28,7 @@ var recipe = rootfs.Recipe{
 	Suite: "bookworm",
 	Packages: []string{
 		"openvswitch-switch", "iproute2", "kmod", "procps", "tcpdump",
-		"conntrack", "nftables", "haproxy", "nginx-light", "wrk",
+		"iputils-ping", "conntrack", "nftables", "haproxy", "nginx-light", "wrk",
 	},
 	Without: []string{
 		"./boot", "./dev", "./proc", "./sys", "./run", "./tmp",
