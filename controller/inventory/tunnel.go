@@ -55,12 +55,12 @@ func (i *Inventory) setTunnels(ctx context.Context, update Update) (again bool) 
 	plan, _ := tunnelPlan(vswitch.View{Snapshot: i.replica.Snapshot()}, i.opts.Bridge, i.tunnelsWanted())
 	if err := plan.Apply(ctx, i.client, i.lock.Assert()); err != nil {
 		if ctx.Err() == nil && !errors.Is(err, vswitch.ErrChanged) {
-			i.opts.Logger.Warn("cannot change ports for tunnels", "bridge", i.opts.Bridge, "wanted", plan.Changes, "err", err)
+			i.opts.Logger.Warn("cannot change ports for tunnels", "wanted", plan.Changes, "err", err)
 		}
 		return true
 	}
 	for _, change := range plan.Changes {
-		i.opts.Logger.Info("changed in OVSDB", "bridge", i.opts.Bridge, "change", change)
+		i.opts.Logger.Info("changed in OVSDB", "change", change)
 	}
 	return false
 }

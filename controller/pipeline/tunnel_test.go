@@ -150,3 +150,34 @@ func TestHolders(t *testing.T) {
 		t.Errorf("while the slot moves %v may have it, want %v", got, want)
 	}
 }
+
+// What a stateless service of all protocols cannot hash by the packet itself.
+func TestLiveStatelessAny(t *testing.T) {
+	r := startReal(t)
+	r.ovs.Vsctl("add-port", "br0", "brlb-vxlan", "--", "set", "interface", "brlb-vxlan", "type=vxlan", "options:remote_ip=flow", "options:key=flow", "ofport_request=7",
+		"--", "add-port", "br0", "brlb-gre", "--", "set", "interface", "brlb-gre", "type=gre", "options:remote_ip=flow", "options:key=flow", "ofport_request=8")
+	s := tunnelling(t)
+	any := strings.Replace(tunnels, "80/tcp", "any", 1)
+	const vip = ",in_port=1,dl_src=02:00:00:00:00:aa,dl_dst=02:00:5e:00:01:02,nw_src=10.20.0.10,nw_dst=10.20.0.100,nw_ttl=64"
+	for _, c := range []struct {
+		name, config, flow, ct string
+		want, not              string
+	}{
+		{"a datagram", any, "udp" + vip + ",udp_src=1,udp_dst=2", "", "->tun_dst", "ct("},
+		{"an ICMP error", any, "icmp" + vip + ",icmp_type=3,icmp_code=4", "trk,inv", "controller(id=", "->tun_dst"},
+		{"an ICMP error about a tracked connection", any, "icmp" + vip + ",icmp_type=3,icmp_code=4", "trk,rel", "goto_table:13", "controller(id="},
+		{"a fragment", any, "udp" + vip + ",nw_frag=first", "trk,new", "drop", "->tun_dst"},
+		{"a fragment, with affinity", strings.Replace(any, "mode: tunnel", "mode: tunnel\n    affinity: source", 1), "udp" + vip + ",nw_frag=later", "", "->tun_dst", "ct("},
+		{"a fragment to one port, with affinity", strings.Replace(tunnels, "mode: tunnel", "mode: tunnel\n    affinity: source", 1), "udp" + vip + ",nw_frag=later", "", "->tun_dst", "ct("},
+		{"a fragment to one port", tunnels, "udp" + vip + ",nw_frag=later", "trk,new", "drop", "->tun_dst"},
+		{"an ICMP error to one port", tunnels, "icmp" + vip + ",icmp_type=3,icmp_code=4", "trk,inv", "controller(id=", "->tun_dst"},
+	} {
+		s.SetConfig(parse(t, c.config), start)
+		judge(s, state.Up, s.Probes()...)
+		r.hold(t, s.Snapshot())
+		trace := r.trace(c.flow, c.ct)
+		if !strings.Contains(trace, c.want) || strings.Contains(trace, c.not) {
+			t.Errorf("%s: want %q, and not %q, in\n%s", c.name, c.want, c.not, trace)
+		}
+	}
+}
