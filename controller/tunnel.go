@@ -1,7 +1,10 @@
 package controller
 
 import (
+	"context"
+	"fmt"
 	"slices"
+	"strings"
 
 	"brlb/controller/inventory"
 )
@@ -26,4 +29,33 @@ func (l *loop) wantTunnels() {
 	}
 	l.tunnels, l.tunnelsAsked = types, true
 	l.inv.WantTunnels(inventory.TunnelWants{Types: types, Complete: true})
+}
+
+// routes checks that the userspace datapath, which does not use the kernel's
+// routes, knows a way to the active members behind tunnels.
+func (c *checker) routes(ctx context.Context) {
+	for i := range c.view.snapshot.Pools {
+		p := &c.view.snapshot.Pools[i]
+		if p.Tunnel.Type == "" {
+			continue
+		}
+		var wrong, devices []string
+		for j := range p.Members {
+			if !p.Members[j].Active {
+				continue
+			}
+			addr := p.Members[j].Address.Addr()
+			text, err := ask(ctx, c.view.config.RunDir, "ovs/route/lookup", addr.String())
+			if err != nil {
+				wrong = append(wrong, fmt.Sprintf("%s: %v", addr, err))
+				continue
+			}
+			for line := range strings.Lines(text) {
+				if device, found := strings.CutPrefix(strings.TrimSpace(line), "dev "); found && !slices.Contains(devices, device) {
+					devices = append(devices, device)
+				}
+			}
+		}
+		c.say("pool "+p.Name+": routes", len(wrong) == 0, "%s", orAll(wrong, fmt.Sprintf("%d members by %s", p.Active, strings.Join(devices, ", "))))
+	}
 }

@@ -38,6 +38,9 @@ func (l *loop) Verify(ctx context.Context) (*api.Verify, error) {
 		c.say("controller role", l.bridge.Leads() || !v.writer, "%s", role(l.bridge.Leads(), v.writer))
 	}
 	c.conntrack(ctx)
+	if v.sw.userspace {
+		c.routes(ctx)
+	}
 	doc := &api.Verify{OK: true, Checks: c.checks}
 	for _, check := range c.checks {
 		doc.OK = doc.OK && check.OK

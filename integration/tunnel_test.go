@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -90,14 +91,7 @@ func TestTunnel(t *testing.T) {
 		t.Errorf("the switch says otherwise: %+v", trace)
 	}
 
-	// brlb starts anew, and finds everything as it left it.
-	sent := s.Relay.FlowMods()
-	must(t, s.Kill())
-	must(t, s.Start())
-	await(t, s, "brlb back", stand.Steady(4))
-	if n := s.Relay.FlowMods() - sent; n > 0 {
-		t.Errorf("%d flow-mods although nothing has changed", n)
-	}
+	restart(t, s, 4)
 
 	// Somebody deletes the port.
 	_, err = s.Lab.Vsctl("del-port", "brlb-vxlan")
@@ -106,6 +100,11 @@ func TestTunnel(t *testing.T) {
 	await(t, s, "four members by the new port", stand.Steady(4))
 	placed(t, s, "a new port", "", dsrVIP, s.Client.Addr(), 20)
 	verified(t, s)
+	report, err := s.API.Verify(t.Context())
+	must(t, err)
+	if want := "4 members by br-lb"; !slices.ContainsFunc(report.Checks, func(c api.VerifyCheck) bool { return c.Detail == want }) {
+		t.Errorf("%q is not in %+v", want, report.Checks)
+	}
 
 	// The pool is tunnelled no more: the port goes.
 	must(t, s.WriteConfig(strings.Replace(s.DefaultConfig(), "    check: web\n", "    check: web \n    mode: dsr\n", 1)))
