@@ -32,7 +32,9 @@ func (v *serving) packetIn(ctx context.Context, m *openflow.PacketIn) error {
 	switch m.Table {
 	case pipeline.TableVIP, pipeline.TableReuse:
 		if quoted, quotes := packet.Quoted(m.Data); quotes == nil {
-			messages = sendOn(m, quoted, v.bridge.picture.Load())
+			if messages = sendOn(m, quoted, v.bridge.picture.Load()); len(messages) > 0 {
+				v.bridge.count(&v.bridge.resent)
+			}
 			break
 		}
 		if messages, err = putBack(m, v.wants.Zone); err == nil {
