@@ -185,7 +185,7 @@ func (d *document) request(f fields, c *Check) {
 	choice(d, f["method"], &c.HTTP.Method, "GET", "HEAD", "OPTIONS")
 	d.hostHeader(f["host"], &c.HTTP.Host)
 	d.headers(f["headers"], c)
-	var status []StatusRange
+	var status []statusRange
 	for _, s := range d.list(f["status"]) {
 		status = append(status, d.statusRange(s))
 	}
@@ -278,11 +278,14 @@ func (d *document) checkNeeds(e entry, f fields, c Check) {
 	}
 }
 
+// statusRange is a range of HTTP status codes; both ends belong to it.
+type statusRange struct{ Min, Max int }
+
 // statusRange reads 200 or 200-399. The result is zero if wrong.
-func (d *document) statusRange(e entry) StatusRange {
+func (d *document) statusRange(e entry) statusRange {
 	s, ok := d.text(e)
 	if !ok {
-		return StatusRange{}
+		return statusRange{}
 	}
 	first, last, found := strings.Cut(s, "-")
 	if !found {
@@ -292,14 +295,14 @@ func (d *document) statusRange(e entry) StatusRange {
 	high, err2 := strconv.Atoi(last)
 	if err1 != nil || err2 != nil || low < 100 || high > 599 || low > high {
 		d.fail(e.path, "%s is not a status: write one, such as 200, or a range, such as 200-399, within 100 to 599", quote(s))
-		return StatusRange{}
+		return statusRange{}
 	}
-	return StatusRange{low, high}
+	return statusRange{low, high}
 }
 
 // statusText is the form of package health, in an order of its own.
-func statusText(ranges []StatusRange) string {
-	slices.SortFunc(ranges, func(a, b StatusRange) int { return a.Min - b.Min })
+func statusText(ranges []statusRange) string {
+	slices.SortFunc(ranges, func(a, b statusRange) int { return a.Min - b.Min })
 	words := make([]string, len(ranges))
 	for i, r := range ranges {
 		words[i] = strconv.Itoa(r.Min)

@@ -131,9 +131,6 @@ const PortCheck health.Type = "port"
 // ByPort tells whether the check is of type port.
 func (c *Check) ByPort() bool { return c.Type == PortCheck }
 
-// StatusRange is a range of HTTP status codes; both ends belong to it.
-type StatusRange struct{ Min, Max int }
-
 // Layouts that other settings of a pool depend on, and modes. The names of all
 // layouts are maglev's.
 const (
@@ -332,11 +329,6 @@ func (p Pool) Member(name string) (Member, bool) {
 
 // Stateless says whether the switch knows none of the pool's connections.
 func (p Pool) Stateless() bool { return p.Mode != ModeNAT }
-
-// MemberByAddress finds a member of the pool by its address and port.
-func (p Pool) MemberByAddress(address netip.AddrPort) (Member, bool) {
-	return find(p.Members, func(x Member) bool { return x.Address == address })
-}
 
 func find[T any](list []T, match func(T) bool) (T, bool) {
 	if i := slices.IndexFunc(list, match); i >= 0 {

@@ -284,9 +284,6 @@ func TestLookup(t *testing.T) {
 	if !ok || m.Weight != 2 || m.Key() != "10.40.0.13:8080" {
 		t.Errorf("member be3: %+v, %v", m, ok)
 	}
-	if m, ok := p.MemberByAddress(netip.MustParseAddrPort("10.30.0.12:8080")); !ok || m.Name != "be2" {
-		t.Errorf("member by address: %+v, %v", m, ok)
-	}
 	if s, ok := c.Service("tls"); !ok || s.Ports[0].String() != "443/tcp" {
 		t.Errorf("service tls: %+v, %v", s, ok)
 	}

@@ -35,7 +35,14 @@ const (
 
 // Defaults is the configuration of a file that sets nothing: no pool, no service.
 func Defaults() *Config {
-	c := &Config{
+	c := defaults()
+	c.derive()
+	return c
+}
+
+// defaults is Defaults without what follows from other settings.
+func defaults() *Config {
+	return &Config{
 		Bridge:           DefaultBridge,
 		RunDir:           DefaultRunDir,
 		OpenFlow:         OpenFlow{Mode: ModeController},
@@ -46,8 +53,6 @@ func Defaults() *Config {
 		NeighbourRefresh: DefaultNeighbourRefresh,
 		DNS:              DNS{MinTTL: DefaultMinTTL},
 	}
-	c.derive()
-	return c
 }
 
 // derive fills what is still empty and follows from other settings.

@@ -74,7 +74,7 @@ func write(c *Config) []string {
 			if i == 0 {
 				pools += "\n    pins:"
 			}
-			m, _ := p.MemberByAddress(netip.MustParseAddrPort(pin.Key))
+			m, _ := find(p.Members, func(m Member) bool { return m.Key() == pin.Key })
 			pools += fmt.Sprintf("\n      %d: %s", pin.Slot, m.Name)
 		}
 		pools += "\n    members:"

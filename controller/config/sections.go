@@ -28,14 +28,7 @@ const (
 func (d *document) config(e entry) *Config {
 	f := d.mapping(e, "bridge", "run_dir", "ovsdb", "openflow", "api", "mac", "zone", "conntrack", "gateways", "miss",
 		"start_deadline", "neighbour_refresh", "dns", "probe_allow", "probe_source", "probe_device", "probe_netns", "allow_exec", "checks", "pools", "services")
-	c := &Config{
-		Bridge:           DefaultBridge,
-		RunDir:           DefaultRunDir,
-		Zone:             DefaultZone,
-		Miss:             MissNormal,
-		StartDeadline:    DefaultStartDeadline,
-		NeighbourRefresh: DefaultNeighbourRefresh,
-	}
+	c := defaults()
 	d.bridge(f["bridge"], &c.Bridge)
 	d.directory(f["run_dir"], &c.RunDir)
 	d.endpoint(f["ovsdb"], &c.OVSDB)
