@@ -71,6 +71,12 @@ func (d *description) pool(a, b config.Pool) {
 	for _, f := range differences(&a, &b, "Members", "Names", "Nested") {
 		d.sayf("pool %s: %s", b.Name, f)
 	}
+	switch {
+	case a.Stateless() != b.Stateless():
+		d.sayf("pool %s: its open connections break, for in one of the modes the switch keeps them and in the other it does not", b.Name)
+	case b.Stateless() && (a.ID != b.ID || a.Slots != b.Slots || a.Affinity != b.Affinity):
+		d.sayf("pool %s: its open connections break, for in mode %s id, slots and affinity say where they belong", b.Name, b.Mode)
+	}
 	eachNamed(a.Nested, b.Nested, func(n config.Nested) string { return n.Pool },
 		func(n config.Nested) { d.sayf("pool %s: pool %s is inside it", b.Name, n.Pool) },
 		func(n config.Nested) { d.sayf("pool %s: pool %s is not inside it any more", b.Name, n.Pool) },

@@ -139,6 +139,32 @@ func TestForeseeConfig(t *testing.T) {
 	}
 }
 
+// A reload that breaks connections says so.
+func TestForeseeBrokenConnections(t *testing.T) {
+	nat := "pools: {web: {id: 1, members: {be1: 10.30.0.11:80}}}"
+	dsr := strings.Replace(nat, "id: 1", "id: 1, mode: dsr", 1)
+	for _, c := range []struct{ old, new, want string }{
+		{nat, dsr, "for in one of the modes the switch keeps them"},
+		{dsr, nat, "for in one of the modes the switch keeps them"},
+		{dsr, strings.Replace(dsr, "id: 1", "id: 2", 1), "for in mode dsr id, slots and affinity say where they belong"},
+		{dsr, strings.Replace(dsr, "id: 1", "id: 1, slots: 64", 1), "for in mode dsr id, slots"},
+		{dsr, strings.Replace(dsr, "id: 1", "id: 1, affinity: source", 1), "for in mode dsr id, slots"},
+		{dsr, strings.Replace(dsr, "mode: dsr", "mode: tunnel", 1), ""},
+		{dsr, strings.Replace(dsr, "id: 1", "id: 1, transition: 1m", 1), ""},
+		{nat, strings.Replace(nat, "id: 1", "id: 2, slots: 64, affinity: source", 1), ""},
+	} {
+		said := ""
+		for _, change := range describeConfigs(parse(t, c.old), parse(t, c.new), func(state.MemberID) state.Override { return state.Override{} }) {
+			if strings.HasPrefix(change, "pool web: its open connections break, ") {
+				said = change
+			}
+		}
+		if !strings.Contains(said, c.want) || c.want == "" && said != "" {
+			t.Errorf("%s\n%s\n\tsays %q, want %q", c.old, c.new, said, c.want)
+		}
+	}
+}
+
 // Members by name are told, and missed, as others are.
 func TestForeseeNames(t *testing.T) {
 	const names = "pools: {web: {id: 1, members: {a: one.example.org:80, b: two.example.org:80}}}"
