@@ -28,6 +28,7 @@ var scenarios = []string{
 	"TestPortReuse",
 	"TestTwoRouters",
 	"TestMemberKilled",
+	"TestTunnelTypes",
 }
 
 // build compiles what the guest needs, without libraries.
