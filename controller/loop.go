@@ -49,6 +49,7 @@ type loop struct {
 	bfdConfig      *config.Config
 	tunnels        []config.TunnelType // for which ports were asked for, if tunnelsAsked
 	tunnelsAsked   bool
+	timeoutsFrom   *config.Config // of which conntrack timeouts were asked for
 	sw             switchInfo
 	changedAt      time.Time // of the first change that the switch has not confirmed
 	confirmedAt    time.Time // of the newest snapshot that it has confirmed
@@ -398,6 +399,7 @@ func (l *loop) turn(ctx context.Context, now time.Time) {
 	l.wantNames()
 	l.wantBFD()
 	l.wantTunnels()
+	l.wantTimeouts()
 	l.setProbes()
 	l.converge(ctx, now)
 	l.announce(ctx, now)

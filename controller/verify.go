@@ -12,6 +12,7 @@ import (
 	"brlb/controller/state"
 	"brlb/maglev"
 	"brlb/openflow"
+	"brlb/ovsdb/vswitch"
 )
 
 // Verify implements api.Backend: it reads the switch and checks every
@@ -38,6 +39,7 @@ func (l *loop) Verify(ctx context.Context) (*api.Verify, error) {
 		c.say("controller role", l.bridge.Leads() || !v.writer, "%s", role(l.bridge.Leads(), v.writer))
 	}
 	c.conntrack(ctx)
+	c.timeouts(l.inv.Timeouts())
 	if v.sw.userspace {
 		c.routes(ctx)
 	}
@@ -248,6 +250,15 @@ func (c *checker) conntrack(ctx context.Context) {
 	}
 	limit := zoneUsage(text, zone).limit
 	c.say("conntrack limit", limit == want, "the switch limits zone %d to %d entries, the configuration to %d", c.view.snapshot.Zone, limit, want)
+}
+
+// timeouts checks what OVSDB says of conntrack's timeouts.
+func (c *checker) timeouts(problems []string) {
+	want := c.view.config.ConntrackTimeouts
+	if len(want) == 0 && len(problems) == 0 {
+		return
+	}
+	c.say("conntrack timeouts", len(problems) == 0, "%s", orAll(problems, vswitch.Timeouts(want).String()))
 }
 
 func (c *checker) rows(kind pipeline.Kind, pool uint16) []pipeline.Row {

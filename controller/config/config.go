@@ -31,6 +31,10 @@ type Config struct {
 	// ConntrackLimit is how many entries the zone may have, 1..MaxConntrackLimit;
 	// 0 leaves the switch's limit as it is.
 	ConntrackLimit int
+	// ConntrackTimeouts are how long the zone keeps idle connections, 1 s to 480 h
+	// in whole seconds, by the keys of CT_Timeout_Policy.timeouts
+	// (ovs-vswitchd.conf.db(5)); those left out are the switch's.
+	ConntrackTimeouts map[string]time.Duration
 	// Gateways are addresses, each with its network, that brlb answers ARP and
 	// ping for on the members' side; sorted, without duplicates.
 	Gateways []netip.Prefix

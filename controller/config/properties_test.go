@@ -22,7 +22,7 @@ func write(c *Config) []string {
 		"miss: " + string(c.Miss),
 		"start_deadline: " + c.StartDeadline.String(),
 		"neighbour_refresh: " + c.NeighbourRefresh.String(),
-		fmt.Sprintf("conntrack: {limit: %d}", c.ConntrackLimit),
+		fmt.Sprintf("conntrack: {limit: %d%s}", c.ConntrackLimit, writeTimeouts(c)),
 		"dns: {min_ttl: " + c.DNS.MinTTL.String() + "}",
 	}
 	if c.MAC.IsSet() {
@@ -102,6 +102,17 @@ func write(c *Config) []string {
 	return append(lines, checks, pools, services)
 }
 
+func writeTimeouts(c *Config) string {
+	if c.ConntrackTimeouts == nil {
+		return ""
+	}
+	var states []string
+	for state, timeout := range c.ConntrackTimeouts {
+		states = append(states, fmt.Sprintf("%s: %v", state, timeout))
+	}
+	return ", timeouts: {" + strings.Join(states, ", ") + "}"
+}
+
 func names(t *rapid.T, label string, least int) []string {
 	name := rapid.StringMatching(`[a-zA-Z][a-zA-Z0-9._-]{0,5}`).Filter(func(s string) bool { return !strings.EqualFold(s, "null") })
 	return rapid.SliceOfNDistinct(name, least, 5, rapid.ID[string]).Draw(t, label)
@@ -145,6 +156,9 @@ func generate(t *rapid.T) *Config {
 	c.Miss = rapid.SampledFrom([]Miss{MissNormal, MissDrop}).Draw(t, "miss")
 	c.StartDeadline = seconds.Draw(t, "start deadline")
 	c.ConntrackLimit = rapid.IntRange(0, MaxConntrackLimit).Draw(t, "conntrack limit")
+	if timeouts := rapid.MapOf(rapid.SampledFrom(conntrackStates), seconds).Draw(t, "conntrack timeouts"); len(timeouts) > 0 {
+		c.ConntrackTimeouts = timeouts
+	}
 	c.NeighbourRefresh = seconds.Draw(t, "refresh")
 	c.DNS.MinTTL = seconds.Draw(t, "min ttl")
 	c.MAC[0], c.MAC[5] = 2, rapid.Byte().Draw(t, "mac")

@@ -36,7 +36,7 @@ func (d *document) config(e entry) *Config {
 	c.API = d.api(f["api"])
 	d.mac(f["mac"], &c.MAC)
 	integer(d, f["zone"], &c.Zone, 1, 65535)
-	integer(d, d.mapping(f["conntrack"], "limit")["limit"], &c.ConntrackLimit, 0, MaxConntrackLimit)
+	d.conntrack(f["conntrack"], c)
 	for _, g := range d.list(f["gateways"]) {
 		c.Gateways = append(c.Gateways, d.gateway(g))
 	}

@@ -51,13 +51,14 @@ type Inventory struct {
 	client  *ovsdb.Client
 	replica *ovsdb.Replica
 	lock    *ovsdb.Lock
-	wake    chan struct{} // mailbox of one: other BFD, or other tunnels, are wanted
+	wake    chan struct{} // mailbox of one: other BFD, tunnels or timeouts are wanted
 
-	mu      sync.Mutex
-	latest  Update
-	changed chan struct{}
-	bfd     BFDWants
-	tunnels TunnelWants
+	mu       sync.Mutex
+	latest   Update
+	changed  chan struct{}
+	bfd      BFDWants
+	tunnels  TunnelWants
+	timeouts TimeoutWants
 }
 
 // ErrNotHeld is returned by writes while another brlb holds the lock.
@@ -151,8 +152,8 @@ func (i *Inventory) follow(ctx context.Context, replica *ovsdb.Replica) error {
 		_, connection := i.client.State()
 		_, lock := i.lock.State()
 		update := i.read(replica)
-		attach, bfd, tunnels := i.attach(ctx, update), i.setBFD(ctx, update), i.setTunnels(ctx, update)
-		if attach || bfd || tunnels {
+		attach, bfd, tunnels, timeouts := i.attach(ctx, update), i.setBFD(ctx, update), i.setTunnels(ctx, update), i.setTimeouts(ctx, update)
+		if attach || bfd || tunnels || timeouts {
 			retry.Reset(attachRetry)
 		}
 		i.publish(update)
@@ -198,6 +199,7 @@ func (i *Inventory) read(replica *ovsdb.Replica) Update {
 	update.VLANs, problems = vlans(view.Ports(bridge))
 	update.Problems = append(update.Problems, problems...)
 	update.Problems = append(update.Problems, tunnelProblems(view, bridge, i.tunnelsWanted())...)
+	update.Problems = append(update.Problems, timeoutProblems(view, bridge, i.timeoutsWanted())...)
 	update.Anchors, problems = anchors(bridge.ExternalIDs)
 	update.Problems = append(update.Problems, problems...)
 	return update

@@ -28,13 +28,16 @@ var (
 	regTurned   = openflow.Reg8.Range(0, 0)
 )
 
-// hairpinZone is the conntrack zone in which clients' sources are translated.
-func (fr frame) hairpinZone() uint16 {
-	if zone := fr.zone ^ 0x4000; zone != 0 {
+// HairpinZone is the conntrack zone in which clients' sources are translated,
+// beside the zone of the connections.
+func HairpinZone(zone uint16) uint16 {
+	if zone ^= 0x4000; zone != 0 {
 		return zone
 	}
 	return 1 // zone 0 is everybody's
 }
+
+func (fr frame) hairpinZone() uint16 { return HairpinZone(fr.zone) }
 
 // turnFlow notes that a new connection leaves by the port by which it came.
 func turnFlow(m *state.Member, cookie uint64) *openflow.FlowMod {

@@ -285,4 +285,11 @@ func TestOtherSchemas(t *testing.T) {
 	}
 	p, err := v.SetController("br0", vswitch.ControllerConfig{Target: "unix:x.sock"})
 	apply(t, c, p, err)
+	mark := vswitch.Mark{Key: "k", Owner: "o"}
+	if p, err := v.SetTimeouts("netdev", mark, nil); err != nil || !p.Empty() {
+		t.Errorf("no timeouts: %v, %v", p, err)
+	}
+	if _, err := v.SetTimeouts("netdev", mark, map[int64]vswitch.Timeouts{5: {"udp_first": time.Second}}); err == nil || !strings.Contains(err.Error(), "2.13") {
+		t.Errorf("timeouts where there is no place for them: %v", err)
+	}
 }
