@@ -58,6 +58,9 @@ func (l *loop) Status() *api.Status {
 	}
 	for _, service := range v.snapshot.Services {
 		doc := api.Service{Name: service.Name, Pool: service.Pool, Primary: service.Primary}
+		if c, known := v.config.Service(service.Name); known {
+			doc.Backup = c.Backup
+		}
 		for _, a := range service.Addresses {
 			doc.Addresses = append(doc.Addresses, a.String())
 		}

@@ -68,6 +68,8 @@ type Service struct {
 	Ports     []string `json:"ports"`   // 80/tcp
 	Pool      string   `json:"pool"`    // that serves it
 	Primary   string   `json:"primary"` // that the configuration names first
+	// Backup are the pools that serve when those before them do not.
+	Backup []string `json:"backup,omitempty"`
 }
 
 // Pool is a set of members behind a slot table.

@@ -186,6 +186,10 @@ func world(ts *testscript.TestScript, _ bool, args []string) {
 			s.Services[0], s.Services[1] = s.Services[1], s.Services[0]
 			s.InSync = false
 		})
+	case "on-backup":
+		backend.Adjust(func(s *api.Status) {
+			s.Services = []api.Service{{Name: "web", Pool: "spare", Primary: "web"}, {Name: "alt", Pool: "other", Primary: "other", Backup: []string{"web"}}}
+		})
 	case "inside":
 		backend.Adjust(func(s *api.Status) { s.Services, s.Pools[0].Around = nil, []string{"all"} })
 	default:

@@ -98,14 +98,20 @@ func poolsByService(status *api.Status) []api.Pool {
 func drawPool(s *screen, status *api.Status, pool *api.Pool, now time.Time, wide bool) {
 	rest := poolSummary(status, pool)
 	services := 0
+	var idle []string // services that the pool might serve
 	for _, service := range status.Services {
-		if service.Pool == pool.Name {
+		switch {
+		case service.Pool == pool.Name:
 			services++
 			s.line(append([]cell{coloured(bold, "SERVICE "+service.Name), text("  " + endpoints(&service))}, rest...)...)
+		case service.Primary == pool.Name || slices.Contains(service.Backup, pool.Name):
+			idle = append(idle, service.Name)
 		}
 	}
 	switch {
 	case services > 0:
+	case len(idle) > 0:
+		s.line(append([]cell{coloured(bold, "NOT SERVING "+strings.Join(idle, ", "))}, rest...)...)
 	case len(pool.Around) > 0:
 		s.line(append([]cell{coloured(bold, "IN POOL "+strings.Join(pool.Around, ", "))}, rest...)...)
 	default:
