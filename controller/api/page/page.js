@@ -72,18 +72,20 @@ function drawStatus(s) {
       pools.delete(name);
     }
   }
-  for (const pool of s.pools) drawPool(pool, s.services.filter((service) => service.pool === pool.name));
+  for (const pool of s.pools) drawPool(pool, s.services);
 }
 
-function drawPool(pool, services) {
+function drawPool(pool, all) {
   let shown = pools.get(pool.name);
   if (!shown) {
     shown = newPool();
     pools.set(pool.name, shown);
     byId("pools").append(shown.section);
   }
+  const services = all.filter((s) => s.pool === pool.name);
+  const idle = all.filter((s) => s.primary === pool.name || (s.backup ?? []).includes(pool.name)).map((s) => s.name);
   const names = services.map((s) => s.name + " " + s.addresses.flatMap((a) => s.ports.map((p) => (a.includes(":") ? "[" + a + "]" : a) + ":" + p)).join(", "));
-  shown.section.querySelector("h2").textContent = names.length ? names.join("; ") : pool.around ? "in pool " + pool.around.join(", ") : "no service";
+  shown.section.querySelector("h2").textContent = names.length ? names.join("; ") : idle.length ? "not serving " + idle.join(", ") : pool.around ? "in pool " + pool.around.join(", ") : "no service";
   shown.section.querySelector(".facts").textContent =
     "pool " + pool.name + " (id " + pool.id + ") · " + pool.mode + " · " + pool.active + " of " + pool.members.length + " active · layout " + pool.layout +
     (pool.digest ? " · digest " + pool.digest : "") + (pool.anchor ? " · anchor " + pool.anchor.digest : "") + (pool.problem ? " · " + pool.problem : "") +
