@@ -2,10 +2,12 @@ package pipeline
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"brlb/controller/state"
+	"brlb/openflow"
 )
 
 // pools is a configuration of n pools with four members each.
@@ -98,4 +100,34 @@ func BenchmarkFullTable(b *testing.B) {
 			}
 		})
 	}
+}
+
+// A brlb that starts reads what the switch holds, and finds nothing to change.
+func BenchmarkAdopt(b *testing.B) {
+	desired, _, err := NewRenderer().Render(serving(b, pools(200, 1024)).Snapshot())
+	if err != nil {
+		b.Fatal(err)
+	}
+	var stats []openflow.FlowStats
+	for _, group := range desired { // a switch has them in no order
+		for _, i := range rand.Perm(len(group.Rows)) {
+			f := group.Rows[i].Mod
+			stats = append(stats, openflow.FlowStats{
+				Table: f.Table, Priority: f.Priority, Cookie: f.Cookie, Flags: f.Flags, Match: f.Match, Instructions: f.Instructions,
+			})
+		}
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		installed, err := FromSwitch(stats)
+		if err != nil {
+			b.Fatal(err)
+		}
+		Members(installed)
+		Fronts(installed)
+		if plan := Diff(installed, desired, func(GroupID) bool { return false }); len(plan.Mods) > 0 {
+			b.Fatalf("%d flows differ", len(plan.Mods))
+		}
+	}
+	b.ReportMetric(float64(len(stats)), "rows")
 }

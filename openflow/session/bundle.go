@@ -110,23 +110,24 @@ func (b *bundle) commit() int  { return len(b.messages) + 2 }
 func (b *bundle) discard() int { return len(b.messages) + 3 }
 
 func (b *bundle) run(ctx context.Context) BundleResult {
-	var add openflow.BundleAdd
-	err := b.s.enqueue(ctx, b.in, b.discard()+1, b.barrier()+1, func(place int) openflow.Message {
-		switch place {
-		case 0:
-			return b.control(openflow.BundleOpenRequest)
-		case b.barrier():
-			return &openflow.BarrierRequest{}
-		}
-		add = openflow.BundleAdd{ID: b.id, Flags: bundleFlags, Message: b.messages[place-1]}
-		return &add
-	})
+	err := b.s.enqueue(ctx, b.in, b.discard()+1, 1, func(int) openflow.Message { return b.control(openflow.BundleOpenRequest) })
 	if err != nil {
 		return BundleResult{Outcome: Rejected, Err: err}
 	}
 	defer b.in.close()
 
-	if err := b.prepare(ctx); err != nil {
+	var add openflow.BundleAdd
+	err = b.in.sendAll(ctx, 1, len(b.messages)+1, func(i int) openflow.Message {
+		if i == len(b.messages) {
+			return &openflow.BarrierRequest{}
+		}
+		add = openflow.BundleAdd{ID: b.id, Flags: bundleFlags, Message: b.messages[i]}
+		return &add
+	})
+	if err == nil {
+		err = b.prepare(ctx)
+	}
+	if err != nil {
 		b.abandon(ctx)
 		return b.rejected(err)
 	}

@@ -191,3 +191,36 @@ func TestBundlesAtOnce(t *testing.T) {
 		t.Errorf("%d messages refused, %d flows", rejected, len(sw.Flows()))
 	}
 }
+
+// A switch that asks for a sign of life while it takes a large bundle gets it
+// before the end of the bundle.
+func TestEchoDuringBundle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const rows = 20_000 // 2.6 MB
+		before := 0
+		s := play(t, session.Options{MaxQueued: 100_000}, oftest.Expect(openflow.TypeBundleControl), oftest.Do(func(p *oftest.Peer) error {
+			if err := oftest.Send(&openflow.EchoRequest{})(p); err != nil {
+				return err
+			}
+			for {
+				r, err := p.Read()
+				if err != nil {
+					return err
+				}
+				switch r.Header.Type {
+				case openflow.TypeEchoReply:
+					return nil
+				case openflow.TypeBundleAdd:
+					before++
+					synctest.Wait() // until the session has done what it can
+				}
+			}
+		}))
+		if result := s.Bundle(context.Background(), slots(rows)); result.Outcome != session.Rejected {
+			t.Errorf("%+v", result)
+		}
+		if before > rows/2 {
+			t.Errorf("the answer came after %d of %d messages", before, rows)
+		}
+	})
+}

@@ -106,6 +106,25 @@ func (in *inbox) send(ctx context.Context, place int, m openflow.Message) error 
 	return in.s.appendLocked(in.first+uint32(place), 1, func(int) openflow.Message { return m })
 }
 
+// sendAll queues n messages with the transaction ids of the places from place on.
+// It takes a piece at a time, so that what a large bundle says neither has to be
+// in memory at once nor keeps answers to echo requests waiting behind all of it.
+func (in *inbox) sendAll(ctx context.Context, place, n int, message func(i int) openflow.Message) error {
+	s := in.s
+	for i := 0; i < n; {
+		if err := s.lockWithSpace(ctx); err != nil {
+			return err
+		}
+		var err error
+		i, err = s.appendSomeLocked(in.first+uint32(place), i, n, piece, message)
+		s.mu.Unlock()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // sendNow is send for a message that must not wait for room in the queue.
 func (in *inbox) sendNow(place int, m openflow.Message) error {
 	if err := in.s.lockToSend(); err != nil {

@@ -29,7 +29,8 @@ type Options struct {
 	// octets on top of its length. 0 means 64 MiB.
 	MaxReply int
 	// MaxQueued is how many octets may wait to be written before calls wait
-	// too; the messages of one call are never split over it. 0 means 1 MiB.
+	// too; the messages of one call are not split over it, except for those of
+	// a bundle. 0 means 1 MiB.
 	MaxQueued int
 	// Events is how many asynchronous messages are kept for the consumer; 0
 	// means 512.

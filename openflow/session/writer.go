@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"time"
 
@@ -54,15 +55,22 @@ func (s *Session) reserve(n uint32) (first uint32) {
 
 // appendLocked encodes messages for the writer: all, or none.
 func (s *Session) appendLocked(first uint32, n int, message func(i int) openflow.Message) error {
+	_, err := s.appendSomeLocked(first, 0, n, math.MaxInt, message)
+	return err
+}
+
+// appendSomeLocked encodes messages for the writer, from the i-th of n on, until
+// they have so many octets. It returns which is next. After an error nothing is
+// appended.
+func (s *Session) appendSomeLocked(first uint32, i, n, octets int, message func(i int) openflow.Message) (next int, err error) {
 	out := s.out
-	for i := range n {
-		var err error
+	for ; i < n && len(out)-len(s.out) < octets; i++ {
 		if out, err = openflow.Append(out, first+uint32(i), message(i)); err != nil {
-			return fmt.Errorf("openflow session with %s: message %d of %d not sent: %w", s.opts.Peer, i+1, n, err)
+			return i, fmt.Errorf("openflow session with %s: message %d of %d not sent: %w", s.opts.Peer, i+1, n, err)
 		}
 	}
 	s.queuedLocked(out)
-	return nil
+	return i, nil
 }
 
 // lockToSend returns with s.mu held if something can be sent, or an error and
