@@ -34,6 +34,28 @@ func BenchmarkEvent(b *testing.B) {
 	}
 }
 
+// BenchmarkEventInLargePool is the same in one pool of the largest size.
+func BenchmarkEventInLargePool(b *testing.B) {
+	for _, layout := range []string{"v1", config.LayoutV2} {
+		b.Run(layout, func(b *testing.B) {
+			var text strings.Builder
+			fmt.Fprintf(&text, "mac: 02:00:5e:00:01:02\npools:\n  p0:\n    id: 1\n    slots: 65536\n    layout: %s\n    members:\n", layout)
+			for m := range 10_000 {
+				fmt.Fprintf(&text, "      m%d: 10.10.%d.%d:80\n", m, m/250, m%250+1)
+			}
+			text.WriteString("services:\n  s0: {address: 10.1.0.1, ports: [80/tcp], pool: p0}\n")
+			l := filledLoop(b, text.String())
+			probe := l.state.Probes()[0]
+			b.ReportAllocs()
+			for i := range b.N {
+				now := time.Now()
+				l.state.SetVerdict(probe, state.Verdict{Health: []state.Health{state.Down, state.Up}[i%2], Since: now}, now)
+				converge(b, l)
+			}
+		})
+	}
+}
+
 // benchLoop is a loop that has filled a switch with n pools of 1,024 slots.
 func benchLoop(b *testing.B, n int) *loop {
 	b.Helper()
@@ -50,7 +72,13 @@ func benchLoop(b *testing.B, n int) *loop {
 	for i := range n {
 		fmt.Fprintf(&text, "  s%d: {address: 10.1.%d.%d, ports: [80/tcp], pool: p%d}\n", i, i/256, i%256, i)
 	}
-	cfg, err := config.Parse("bench.yaml", []byte(text.String()))
+	return filledLoop(b, text.String())
+}
+
+// filledLoop is a loop that has filled a switch with what a configuration says.
+func filledLoop(b *testing.B, text string) *loop {
+	b.Helper()
+	cfg, err := config.Parse("bench.yaml", []byte(text))
 	if err != nil {
 		b.Fatal(err)
 	}
