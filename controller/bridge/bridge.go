@@ -101,6 +101,7 @@ const (
 	handshakeTimeout = 10 * time.Second
 	silence          = 2 * time.Second // echo after that, give up after as long again
 	requestTimeout   = 5 * time.Second
+	readTimeout      = 30 * time.Second       // of all flows: a switch may hold very many
 	rowTime          = 100 * time.Microsecond // more for each row of a bundle
 )
 
@@ -247,24 +248,28 @@ func (b *Bridge) Reread(ctx context.Context) error {
 	if s == nil {
 		return ErrNotConnected
 	}
-	err := b.reread(ctx, s, number)
+	_, err := b.reread(ctx, s, number)
 	if err != nil {
 		s.Close() // the next session begins with what the switch holds
 	}
 	return err
 }
 
-func (b *Bridge) reread(ctx context.Context, s *session.Session, number uint64) error {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+// reread reads brlb's own flows and tells the owner. It returns how long the switch
+// took.
+func (b *Bridge) reread(ctx context.Context, s *session.Session, number uint64) (took time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	b.exchange.Lock()
 	defer b.exchange.Unlock()
+	started := time.Now()
 	flows, err := readFlows(ctx, s, false)
 	if err != nil {
-		return err
+		return 0, err
 	}
+	took = time.Since(started)
 	b.opts.Emit(FlowsRead{Session: number, Flows: flows})
-	return nil
+	return took, nil
 }
 
 // Flows reads brlb's own flows, or all flows, from the switch.
@@ -273,7 +278,7 @@ func (b *Bridge) Flows(ctx context.Context, all bool) ([]openflow.FlowStats, err
 	if s == nil {
 		return nil, ErrNotConnected
 	}
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	return readFlows(ctx, s, all)
 }

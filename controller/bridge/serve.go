@@ -17,11 +17,13 @@ import (
 
 // How brlb notices changes that others make to its flows. A switch from 3.0 on
 // tells; the look now and then is for what it may not have told, and for older
-// switches.
+// switches. Telling what it holds keeps a switch from other work, so that takes
+// a fiftieth of its time at most.
 const (
 	settleDrift   = 10 * time.Millisecond // several changes at once are read once
 	auditWatched  = 60 * time.Second
 	auditOnlyLook = 2 * time.Second
+	auditShare    = 50
 )
 
 // missSendLen makes the switch send packets whole; non-zero, it also makes a
@@ -65,7 +67,9 @@ func (b *Bridge) serve(ctx context.Context, conn net.Conn) error {
 	}
 	defer b.seat.Unlock()
 	defer s.Close() // before the seat is free
-	connected, err := v.inventory(hctx)
+	ictx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	connected, err := v.inventory(ictx)
 	if err != nil {
 		b.opts.Emit(Refused{Err: err})
 		return err
@@ -248,10 +252,11 @@ func (v *serving) loop(ctx context.Context) error {
 			}
 		case <-look.C:
 			settling = false
-			if err := v.bridge.reread(ctx, v.session, v.number); err != nil {
+			took, err := v.bridge.reread(ctx, v.session, v.number)
+			if err != nil {
 				return err
 			}
-			look.Reset(audit)
+			look.Reset(untilLook(audit, took))
 		case event, ok := <-v.session.Events():
 			if !ok {
 				return v.session.Err()
@@ -267,6 +272,10 @@ func (v *serving) loop(ctx context.Context) error {
 		}
 	}
 }
+
+// untilLook is how long to wait after a look at all flows that took the switch so
+// long.
+func untilLook(audit, took time.Duration) time.Duration { return max(audit, auditShare*took) }
 
 // takeWants takes over what the owner wants by now.
 func (v *serving) takeWants(ctx context.Context) error {
