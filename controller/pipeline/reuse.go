@@ -13,7 +13,8 @@ import (
 // have in TIME_WAIT: it then refuses the connection. So no SYN may meet such an
 // entry, and only the controller can take an entry away whole. SYNs therefore go
 // through a zone of their own first. It remembers the ports from which
-// connections began or were closed, for 30 s: its entries stay half open.
+// connections began or were closed, for 30 s, or for tcp_close of the
+// configuration's timeouts: its entries stay half open.
 
 // What ct_mark says in that zone.
 const (
@@ -23,13 +24,16 @@ const (
 
 var isFIN = openflow.TCPFlags.Masked(tcpFIN, tcpFIN|tcpSYN|tcpRST)
 
-// reuseZone is the conntrack zone that remembers ports.
-func (fr frame) reuseZone() uint16 {
-	if zone := fr.zone ^ 0x8000; zone != 0 {
+// ReuseZone is the conntrack zone that remembers ports, beside the zone of the
+// connections.
+func ReuseZone(zone uint16) uint16 {
+	if zone ^= 0x8000; zone != 0 {
 		return zone
 	}
 	return 1 // zone 0 is everybody's
 }
+
+func (fr frame) reuseZone() uint16 { return ReuseZone(fr.zone) }
 
 // rememberPort writes down what is known of a packet's port.
 func (fr frame) rememberPort(mark uint64) openflow.Action {
