@@ -2,8 +2,10 @@ package controller
 
 import (
 	"fmt"
+	"slices"
 
 	"brlb/controller/config"
+	"brlb/controller/pipeline"
 )
 
 // keptApart refuses configurations, called by their paths, that cannot run in
@@ -32,9 +34,18 @@ func clashOf(a, b *config.Config) string {
 		return fmt.Sprintf("the HTTP address %s; set `api: {http: HOST:PORT}` in one of them, or \"\" to turn it off there", a.API.HTTP)
 	case a.OpenFlow.Listen != "" && a.OpenFlow.Listen == b.OpenFlow.Listen:
 		return fmt.Sprintf("the OpenFlow socket %s; set `openflow: {listen: ...}` in one of them", a.OpenFlow.Listen)
-	case oneSwitch && a.Zone == b.Zone:
+	case oneSwitch:
 		// Bridges share conntrack, in which a member is known by its number.
-		return fmt.Sprintf("the conntrack zone %d, which on one Open vSwitch would mix up their connections; set `zone` in one of them", a.Zone)
+		for _, zone := range zonesOf(a) {
+			if slices.Contains(zonesOf(b), zone) {
+				return fmt.Sprintf("the conntrack zone %d, which on one Open vSwitch would mix up their connections; set `zone` in one of them, to a number that differs in its lower 14 bits", zone)
+			}
+		}
 	}
 	return ""
+}
+
+// zonesOf lists the conntrack zones that a brlb uses.
+func zonesOf(cfg *config.Config) []uint16 {
+	return []uint16{cfg.Zone, pipeline.HairpinZone(cfg.Zone), pipeline.ReuseZone(cfg.Zone)}
 }

@@ -17,6 +17,9 @@ func TestKeptApart(t *testing.T) {
 		{"bridge: br-2\n", "both have the HTTP address 127.0.0.1:9290; set `api: {http: HOST:PORT}`"},
 		{second + "openflow: {listen: \"unix:/var/run/openvswitch/brlb-br-lb.sock\"}\n", "both have the OpenFlow socket"},
 		{"bridge: br-2\napi: {http: \"\"}\n", "both have the conntrack zone 18200"},
+		{"bridge: br-2\nzone: 1816\napi: {http: \"\"}\n", "both have the conntrack zone 18200"},
+		{"bridge: br-2\nzone: 50968\napi: {http: \"\"}\n", "both have the conntrack zone 18200"},
+		{"bridge: br-2\nzone: 34584\napi: {http: \"\"}\n", "both have the conntrack zone 1816"},
 	} {
 		cfgs := []*config.Config{parse(t, reloadable), parse(t, c.second+reloadable)}
 		err := keptApart([]string{"a.yaml", "b.yaml"}, cfgs)
