@@ -110,8 +110,9 @@ func TestTunnel(t *testing.T) {
 	must(t, s.WriteConfig(strings.Replace(s.DefaultConfig(), "    check: web\n", "    check: web \n    mode: dsr\n", 1)))
 	_, err = s.API.Reload(t.Context(), api.ReloadRequest{})
 	must(t, err)
-	await(t, s, "mode dsr", stand.Steady(4))
 	eventually(t, "that the port is removed", func() bool { return !hasPort(s, "brlb-vxlan") })
+	// The members are looked for as neighbours now, and slots move as they are found.
+	await(t, s, "mode dsr", func(st *api.Status) bool { return stand.Steady(4)(st) && !st.Pools[0].MovingSoon })
 	verified(t, s)
 }
 
