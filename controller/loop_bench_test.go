@@ -25,6 +25,7 @@ func BenchmarkEvent(b *testing.B) {
 			l := benchLoop(b, n)
 			probe := l.state.Probes()[0]
 			b.ReportAllocs()
+			b.ResetTimer()
 			for i := range b.N {
 				now := time.Now()
 				l.state.SetVerdict(probe, state.Verdict{Health: []state.Health{state.Down, state.Up}[i%2], Since: now}, now)
@@ -47,6 +48,7 @@ func BenchmarkEventInLargePool(b *testing.B) {
 			l := filledLoop(b, text.String())
 			probe := l.state.Probes()[0]
 			b.ReportAllocs()
+			b.ResetTimer()
 			for i := range b.N {
 				now := time.Now()
 				l.state.SetVerdict(probe, state.Verdict{Health: []state.Health{state.Down, state.Up}[i%2], Since: now}, now)
