@@ -58,8 +58,8 @@ func TestConntrackTimeouts(t *testing.T) {
 		}
 	}
 	after := keep(t, s, 36500, 3)
-	asked := time.Now()
 	ask(37000)
+	asked := time.Now()
 	if !entry(37000) && time.Since(asked) < 3*time.Second {
 		t.Error("there is no entry of a UDP flow")
 	}

@@ -24,6 +24,7 @@ var scenarios = []string{
 	"TestDatagrams",
 	"TestIPv6",
 	"TestSequenceCheckIsOff",
+	"TestConntrackTimeouts",
 	"TestStaleEntries",
 	"TestPortReuse",
 	"TestTwoRouters",
