@@ -109,12 +109,14 @@ const (
 )
 
 // fate judges an entry. Entries of ICMP stay: they live for a minute at most, and
-// flushing some of them makes ovs-vswitchd abort (see openflow.CTFlush). What may belong to another brlb that uses the same zone
-// stays: an entry is this one's if its number, and the address where its answers
-// come from, are those of one member.
+// flushing some of them makes ovs-vswitchd abort (see openflow.CTFlush). Those of
+// connections that have ended stay: until the flush arrives, their clients may use
+// their ports again, and a SYN on such an entry finds its way by itself. What may
+// belong to another brlb that uses the same zone stays: an entry is this one's if
+// its number, and the address where its answers come from, are those of one member.
 func (st *standing) fate(e *conntrack.Entry) fate {
 	_, number := pipeline.MarkParts(e.Mark)
-	if number == 0 || !slices.Contains(flushable, e.Proto) {
+	if number == 0 || !e.Open() || !slices.Contains(flushable, e.Proto) {
 		return stays
 	}
 	m, known := st.members[number]

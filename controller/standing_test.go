@@ -57,7 +57,7 @@ func TestFate(t *testing.T) {
 	}{
 		{"of a member", entryOf(be1, 1, "10.20.0.100"), nil, stays},
 		{"of a member that is cut", entryOf(be2, 1, "10.20.0.100"), nil, goes},
-		{"over", entryOf(be2, 1, "10.20.0.100"), func(e *conntrack.Entry) { e.OrigState, e.ReplyState = conntrack.TimeWait, conntrack.TimeWait }, goes},
+		{"of a connection that is over", entryOf(be2, 1, "10.20.0.100"), func(e *conntrack.Entry) { e.OrigState, e.ReplyState = conntrack.TimeWait, conntrack.TimeWait }, stays},
 		{"of UDP", entryOf(be2, 1, "10.20.0.100"), func(e *conntrack.Entry) { e.Proto = conntrack.ProtoUDP }, goes},
 		{"of ICMP", entryOf(be2, 1, "10.20.0.100"), func(e *conntrack.Entry) { e.Proto = conntrack.ProtoICMP }, stays},
 		{"of ICMPv6", entryOf(be2, 1, "10.20.0.100"), func(e *conntrack.Entry) { e.Proto = conntrack.ProtoICMPv6 }, stays},

@@ -205,9 +205,7 @@ func asks(p *state.Pool) bool {
 func (t *tracker) tell(ended []verdict) {
 	open := map[place]int{}
 	for i := range ended {
-		if ended[i].Open() {
-			open[ended[i].member]++
-		}
+		open[ended[i].member]++
 	}
 	for member, n := range open {
 		t.loop.note(state.Event{Time: time.Now(), Pool: member.pool, Member: member.name, Text: fmt.Sprintf("%d open connections ended: %s", n, member.why)})
