@@ -49,11 +49,11 @@ func TestStateless(t *testing.T) {
 // While slots move, connections stay where they were opened: before, meanwhile
 // and after.
 func TestTransition(t *testing.T) {
-	moveSlots(t, dsr(t, "    transition: 8s\n"))
+	moveSlots(t, dsr(t, "    transition: 2m\n"))
 }
 
 func TestTransitionInATunnel(t *testing.T) {
-	s := tunnelled(t, stand.Options{}, "    transition: 8s\n", unwrapVXLAN)
+	s := tunnelled(t, stand.Options{}, "    transition: 2m\n", unwrapVXLAN)
 	must(t, s.Start())
 	await(t, s, "four members", stand.Steady(4))
 	moveSlots(t, s)

@@ -30,6 +30,15 @@ var scenarios = []string{
 	"TestTwoRouters",
 	"TestMemberKilled",
 	"TestTunnelTypes",
+	"TestPortRanges",
+	"TestDownloadAcrossSmallerMTU",
+	"TestErrorsReachClients",
+	"TestShortErrors",
+	"TestHairpin",
+	"TestNeighboursAreAnswered",
+	"TestOtherPorts",
+	"TestConnectionsOfADownMember",
+	"TestTransition",
 }
 
 // build compiles what the guest needs, without libraries.
@@ -47,7 +56,7 @@ func TestScenarios(t *testing.T) {
 	files := map[string]string{"brlb": filepath.Join(dir, "brlb"), "integration.test": filepath.Join(dir, "integration.test")}
 	build(t, "build", "-o", files["brlb"], "brlb/cmd/brlb")
 	build(t, "test", "-c", "-o", files["integration.test"], "brlb/integration")
-	const limit = 15 * time.Minute
+	const limit = 25 * time.Minute
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	status, err := guest.Run(ctx, guest.Options{
