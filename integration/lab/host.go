@@ -58,6 +58,10 @@ func (l *Lab) AddHost(name, cidr string, options HostOptions) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Ports that tests choose are below those that the kernel gives.
+	if err := ns.Sysctl("net/ipv4/ip_local_port_range", "46000 60999"); err != nil {
+		return nil, err
+	}
 	h := &Host{Namespace: ns, name: name}
 	if _, err := h.Attach(cidr, options); err != nil {
 		return nil, err
