@@ -336,22 +336,22 @@ func TestTimeToLive(t *testing.T) {
 		if err := hop(1); err == nil {
 			t.Errorf("%s: connected over one hop", vips[i])
 		}
-		found := false
-		for _, frame := range client.Frames() {
-			tuple, err := packet.ReadTuple(frame)
-			if err != nil || tuple.Src.Addr() != gateway || frame[quoted-8] != kind {
-				continue
+		// The kernel hears of it before the tap is read.
+		eventually(t, fmt.Sprintf("an answer that the time to live to %s has run out", vips[i]), func() bool {
+			for _, frame := range client.Frames() {
+				tuple, err := packet.ReadTuple(frame)
+				if err != nil || tuple.Src.Addr() != gateway || frame[quoted-8] != kind {
+					continue
+				}
+				// What the error quotes is what the client sent.
+				inner, err := packet.ReadTuple(append(bytes.Clone(frame[:14]), frame[quoted:]...))
+				if err != nil || inner.Dst != netip.AddrPortFrom(vips[i], 80) || inner.Proto != 6 {
+					t.Errorf("%s: the error is about %v, %v", vips[i], inner, err)
+				}
+				return true
 			}
-			// What the error quotes is what the client sent.
-			inner, err := packet.ReadTuple(append(bytes.Clone(frame[:14]), frame[quoted:]...))
-			if err != nil || inner.Dst != netip.AddrPortFrom(vips[i], 80) || inner.Proto != 6 {
-				t.Errorf("%s: the error is about %v, %v", vips[i], inner, err)
-			}
-			found = true
-		}
-		if !found {
-			t.Errorf("%s: nobody says that the time to live has run out", vips[i])
-		}
+			return false
+		})
 		if err := hop(2); err != nil {
 			t.Errorf("%s: over two hops: %v", vips[i], err)
 		}
