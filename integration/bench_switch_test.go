@@ -268,6 +268,25 @@ func dialRaw(b *testing.B, l *lab.Lab, name string) *rawConn {
 	return raw
 }
 
+// setMeters gives a switch the meters that rows name.
+func setMeters(b *testing.B, l *lab.Lab, name string) {
+	b.Helper()
+	raw := dialRaw(b, l, name)
+	var octets []byte
+	var err error
+	for i, m := range append(pipeline.Meters(), nil) {
+		var message openflow.Message = &openflow.BarrierRequest{}
+		if m != nil {
+			message = m
+		}
+		if octets, err = openflow.Append(octets, uint32(2+i), message); err != nil {
+			b.Fatal(err)
+		}
+	}
+	raw.write(b, octets)
+	raw.await(b, openflow.TypeBarrierReply)
+}
+
 func (c *rawConn) send(b *testing.B, bundle rawBundle) {
 	c.write(b, bundle.prepare)
 	c.await(b, openflow.TypeBarrierReply)

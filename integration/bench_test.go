@@ -81,6 +81,7 @@ func (r *rivals) results(rows int) []result {
 func BenchmarkOneMemberOfFour(b *testing.B) {
 	l := benchLab(b, rivalBridge)
 	c := newConverger(b, l, l.Bridge(), manyPools(b, 1))
+	setMeters(b, l, rivalBridge)
 	r := &rivals{lab: l, raw: dialRaw(b, l, rivalBridge)}
 
 	// What others send is what brlb sends.
@@ -135,6 +136,7 @@ func BenchmarkFullTable(b *testing.B) {
 	l := benchLab(b, rivalBridge)
 	cfg := manyPools(b, 1)
 	c := newConverger(b, l, l.Bridge(), cfg)
+	setMeters(b, l, rivalBridge)
 	r := &rivals{lab: l, raw: dialRaw(b, l, rivalBridge)}
 	plan, err := c.plan()
 	if err != nil {
