@@ -50,7 +50,7 @@ func (l *loop) Rebase(ctx context.Context, req api.RebaseRequest) (*api.Change, 
 
 // storeAnchors keeps anchors in OVSDB where it says something else.
 func (l *loop) storeAnchors(ctx context.Context) {
-	if !l.loaded || l.storingAnchors || !l.writer || !l.inventory.Connected || !l.inventory.Bridge {
+	if l.storingAnchors || !l.mayStore() {
 		return
 	}
 	anchors := l.state.Anchors()
@@ -69,15 +69,7 @@ func (l *loop) storeAnchors(ctx context.Context) {
 	if len(anchors) == 0 && len(remove) == 0 {
 		return
 	}
-	l.storingAnchors = true
-	go func() {
-		err := l.inv.StoreAnchors(ctx, anchors, remove)
-		if err != nil {
-			l.opts.Logger.Warn("anchors are not stored", "err", err)
-			sleep(ctx, storeRetry)
-		}
-		l.do(ctx, func() { l.storingAnchors = false })
-	}()
+	l.keep(ctx, &l.storingAnchors, "anchors are not stored", func() error { return l.inv.StoreAnchors(ctx, anchors, remove) })
 }
 
 // anchorDocument describes a pool's anchor; nil if it has none.

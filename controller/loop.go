@@ -453,56 +453,6 @@ func (l *loop) wantNames() {
 	}
 }
 
-// setProbes probes what must be probed.
-func (l *loop) setProbes() {
-	now := probing{config: l.state.Config(), ids: l.state.Probes()}
-	if now.config == l.probing.config && slices.Equal(now.ids, l.probing.ids) {
-		return
-	}
-	targets := make(map[state.ProbeID]health.Target, len(now.ids))
-	list := make([]health.Target, 0, len(now.ids))
-	for _, id := range now.ids {
-		target := probeTarget(now.config, id)
-		targets[id] = target
-		list = append(list, target)
-	}
-	if err := l.prober.Set(list); err != nil {
-		// A file that a check names has gone, say. The old probes go on.
-		if l.probeProblem != err.Error() {
-			l.probeProblem = err.Error()
-			l.opts.Logger.Error("probes cannot be changed; trying again and again", "err", err)
-		}
-		return
-	}
-	before := l.targets
-	l.targets, l.probing, l.probeProblem = targets, now, ""
-	l.probes.keep(list)
-	for id, target := range targets {
-		if _, known := before[id]; !known {
-			l.takeKnown(id, target)
-		}
-	}
-}
-
-// takeKnown takes over what is known of a target that was probed before, under
-// another check's name. It may be long until its verdict changes.
-func (l *loop) takeKnown(id state.ProbeID, target health.Target) {
-	probe, ok := l.prober.Snapshot(target)
-	if !ok || probe.State == health.Unknown {
-		return
-	}
-	l.state.SetVerdict(id, state.Verdict{
-		Health: state.Health(probe.State.String()), Since: probe.Since,
-		Code: probe.Last.Code.String(), Detail: probe.Last.Sentence(), Says: statement(probe.Agent),
-	}, time.Now())
-}
-
-// probing is what is probed, and the configuration that says how.
-type probing struct {
-	config *config.Config
-	ids    []state.ProbeID
-}
-
 // converge sends the switch what is missing, if it is this brlb's turn and
 // nothing is under way.
 func (l *loop) converge(ctx context.Context, now time.Time) {
@@ -571,44 +521,6 @@ func (l *loop) confirm(ctx context.Context, now time.Time) {
 	}
 	l.stats.moved(before, after)
 }
-
-// storeNumbers keeps member numbers in OVSDB when they have changed.
-func (l *loop) storeNumbers(ctx context.Context) {
-	numbers := l.state.Numbers()
-	if !l.loaded || l.storing || !l.writer || !l.inventory.Connected || !l.inventory.Bridge || numbers == l.inventory.Numbers {
-		return
-	}
-	l.storing = true
-	go func() {
-		if err := l.inv.StoreNumbers(ctx, numbers); err != nil {
-			l.opts.Logger.Warn("member numbers are not stored", "err", err)
-			sleep(ctx, storeRetry)
-		}
-		l.do(ctx, func() {
-			l.storing = false
-		})
-	}()
-}
-
-// storeClocks keeps the times from which rules count in OVSDB when they have
-// changed.
-func (l *loop) storeClocks(ctx context.Context) {
-	clocks := l.state.Clocks()
-	if !l.loaded || l.storingClocks || !l.writer || !l.inventory.Connected || !l.inventory.Bridge || clocks == l.inventory.Clocks {
-		return
-	}
-	l.storingClocks = true
-	go func() {
-		if err := l.inv.StoreClocks(ctx, clocks); err != nil {
-			l.opts.Logger.Warn("times of slow start, hold-down and return_after are not stored", "err", err)
-			sleep(ctx, storeRetry)
-		}
-		l.do(ctx, func() { l.storingClocks = false })
-	}()
-}
-
-// storeRetry is how long to wait after something could not be stored.
-const storeRetry = time.Second
 
 func sleep(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)

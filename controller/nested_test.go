@@ -6,36 +6,19 @@ import (
 	"time"
 
 	"brlb/controller/api"
-	"brlb/controller/config"
 	"brlb/controller/state"
-	"brlb/openflow"
 )
 
 // nested is a state in which pool all contains pool eu, and serves.
 func nested(t *testing.T) *state.State {
 	t.Helper()
-	cfg, err := config.Parse("test.yaml", []byte(`
+	s := allUp(t, `
 pools:
   all: {id: 1, members: {own: 10.30.0.19:80, eu: {pool: eu, weight: 3}}}
   eu: {id: 2, members: {be1: 10.30.0.11:80, be2: 10.30.0.12:80}}
 services:
   all: {address: 10.20.0.100, ports: [80/tcp], pool: all}
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	now := time.Date(2024, 5, 1, 12, 0, 0, 0, time.UTC)
-	s := state.New(cfg, now)
-	if err := s.LoadNumbers(""); err != nil {
-		t.Fatal(err)
-	}
-	s.SetPorts([]state.Port{{Number: 1, Name: "p1", Live: true}}, now)
-	for _, addr := range s.NextHops() {
-		s.SetNextHop(addr, state.NextHop{MAC: openflow.MAC{2}, Port: 1}, now)
-	}
-	for _, id := range s.Probes() {
-		s.SetVerdict(id, state.Verdict{Health: state.Up}, now)
-	}
+`)
 	return s
 }
 

@@ -9,29 +9,13 @@ import (
 	"brlb/controller/config"
 	"brlb/controller/state"
 	"brlb/maglev"
-	"brlb/openflow"
 )
 
 // serving is a state in which all members of a pool with these settings and
 // members are up.
 func serving(t *testing.T, settings, members string) *state.State {
 	t.Helper()
-	cfg, err := config.Parse("test.yaml", []byte("pools:\n  web: {id: 1, "+settings+"members: {"+members+"}}\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	now := time.Date(2024, 5, 1, 12, 0, 0, 0, time.UTC)
-	s := state.New(cfg, now)
-	if err := s.LoadNumbers(""); err != nil {
-		t.Fatal(err)
-	}
-	s.SetPorts([]state.Port{{Number: 1, Name: "p1", Live: true}}, now)
-	for _, addr := range s.NextHops() {
-		s.SetNextHop(addr, state.NextHop{MAC: openflow.MAC{2}, Port: 1}, now)
-	}
-	for _, id := range s.Probes() {
-		s.SetVerdict(id, state.Verdict{Health: state.Up}, now)
-	}
+	s := allUp(t, "pools:\n  web: {id: 1, "+settings+"members: {"+members+"}}\n")
 	return s
 }
 

@@ -3,6 +3,7 @@ package controller
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,6 +22,56 @@ func probeTarget(cfg *config.Config, id state.ProbeID) health.Target {
 		address = netip.AddrPortFrom(address.Addr(), check.Port)
 	}
 	return health.Target{Address: address, Check: check.Check}
+}
+
+// setProbes probes what must be probed.
+func (l *loop) setProbes() {
+	now := probing{config: l.state.Config(), ids: l.state.Probes()}
+	if now.config == l.probing.config && slices.Equal(now.ids, l.probing.ids) {
+		return
+	}
+	targets := make(map[state.ProbeID]health.Target, len(now.ids))
+	list := make([]health.Target, 0, len(now.ids))
+	for _, id := range now.ids {
+		target := probeTarget(now.config, id)
+		targets[id] = target
+		list = append(list, target)
+	}
+	if err := l.prober.Set(list); err != nil {
+		// A file that a check names has gone, say. The old probes go on.
+		if l.probeProblem != err.Error() {
+			l.probeProblem = err.Error()
+			l.opts.Logger.Error("probes cannot be changed; trying again and again", "err", err)
+		}
+		return
+	}
+	before := l.targets
+	l.targets, l.probing, l.probeProblem = targets, now, ""
+	l.probes.keep(list)
+	for id, target := range targets {
+		if _, known := before[id]; !known {
+			l.takeKnown(id, target)
+		}
+	}
+}
+
+// takeKnown takes over what is known of a target that was probed before, under
+// another check's name. It may be long until its verdict changes.
+func (l *loop) takeKnown(id state.ProbeID, target health.Target) {
+	probe, ok := l.prober.Snapshot(target)
+	if !ok || probe.State == health.Unknown {
+		return
+	}
+	l.state.SetVerdict(id, state.Verdict{
+		Health: state.Health(probe.State.String()), Since: probe.Since,
+		Code: probe.Last.Code.String(), Detail: probe.Last.Sentence(), Says: statement(probe.Agent),
+	}, time.Now())
+}
+
+// probing is what is probed, and the configuration that says how.
+type probing struct {
+	config *config.Config
+	ids    []state.ProbeID
 }
 
 // statement is what an endpoint says of itself, for the state.

@@ -3,40 +3,22 @@ package controller
 import (
 	"slices"
 	"testing"
-	"time"
 
-	"brlb/controller/config"
 	"brlb/controller/pipeline"
 	"brlb/controller/state"
-	"brlb/openflow"
 )
 
 // drained returns the pool of a configuration, and its rows, before and after
 // its members of these keys were drained.
 func drained(t *testing.T, members string, keys ...string) (before, after *state.Pool, rows []pipeline.Row) {
 	t.Helper()
-	cfg, err := config.Parse("test.yaml", []byte(`
+	s := allUp(t, `
 mac: 02:00:5e:00:01:02
 pools:
   web: {id: 1, slots: 64, members: {`+members+`}}
 services:
   web: {address: 10.20.0.100, ports: [80/tcp], pool: web}
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	now := time.Date(2024, 5, 1, 12, 0, 0, 0, time.UTC)
-	s := state.New(cfg, now)
-	if err := s.LoadNumbers(""); err != nil {
-		t.Fatal(err)
-	}
-	s.SetPorts([]state.Port{{Number: 1, Name: "p1", Live: true}}, now)
-	for _, addr := range s.NextHops() {
-		s.SetNextHop(addr, state.NextHop{MAC: openflow.MAC{2}, Port: 1}, now)
-	}
-	for _, id := range s.Probes() {
-		s.SetVerdict(id, state.Verdict{Health: state.Up}, now)
-	}
+`)
 	snapshot := s.Snapshot()
 	set, _, err := pipeline.NewRenderer().Render(snapshot)
 	if err != nil {
@@ -46,7 +28,7 @@ services:
 		rows = slots.Rows
 	}
 	for _, key := range keys {
-		s.SetOverride(state.MemberID{Pool: "web", Key: key}, state.Override{State: state.Draining, At: now})
+		s.SetOverride(state.MemberID{Pool: "web", Key: key}, state.Override{State: state.Draining, At: noon})
 	}
 	return snapshot.Pool("web"), s.Snapshot().Pool("web"), rows
 }

@@ -8,9 +8,7 @@ import (
 	"time"
 
 	"brlb/controller/config"
-	"brlb/ovsdb"
 	"brlb/ovsdb/ovsdbtest"
-	"brlb/ovsdb/vswitch"
 )
 
 // TestBFD: where BFD is turned on and off, of a port that nobody has touched, one
@@ -23,16 +21,7 @@ func TestBFD(t *testing.T) {
 		"bfd_status:state=down", "bfd_status:forwarding=false", "bfd_status:remote_state=init", `bfd_status:diagnostic="Control Detection Time Expired"`,
 		"--", "add-port", "br-lb", "p3", "--", "set", "interface", "p3", "ofport=3", "bfd:enable=true", "bfd_status:state=up", "bfd_status:forwarding=true",
 		"--", "add-port", "br-lb", "p4", "--", "set", "interface", "p4", "ofport=-1", "bfd:enable=true", "external_ids:brlb-bfd=true")
-	client, err := ovsdb.Dial(t.Context(), ovsdb.Config{Endpoints: []string{srv.Endpoint()}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	replica, err := client.Monitor(t.Context(), vswitch.Monitor())
-	if err != nil {
-		t.Fatal(err)
-	}
-	view := vswitch.View{Snapshot: replica.Snapshot()}
+	view := viewOf(t, srv)
 	bridge, _ := view.Bridge("br-lb")
 	rows := view.BridgeInterfaces(bridge)
 

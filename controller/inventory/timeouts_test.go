@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"brlb/ovsdb"
 	"brlb/ovsdb/ovsdbtest"
 	"brlb/ovsdb/vswitch"
 )
@@ -18,16 +17,7 @@ func TestTimeouts(t *testing.T) {
 		"--", "--id=@z", "create", "ct_zone", "timeout_policy=@p", "external_ids:brlb-timeouts=br-lb",
 		"--", "--id=@d", "create", "datapath", "ct_zones:7=@z", "--", "set", "open_vswitch", ".", "datapaths:netdev=@d",
 		"--", "add-zone-tp", "netdev", "zone=8", "udp_first=4")
-	client, err := ovsdb.Dial(t.Context(), ovsdb.Config{Endpoints: []string{srv.Endpoint()}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	replica, err := client.Monitor(t.Context(), vswitch.Monitor())
-	if err != nil {
-		t.Fatal(err)
-	}
-	view := vswitch.View{Snapshot: replica.Snapshot()}
+	view := viewOf(t, srv)
 	three := vswitch.Timeouts{"udp_first": 3 * time.Second}
 	for _, c := range []struct {
 		name, bridge string

@@ -5,9 +5,7 @@ import (
 	"testing"
 
 	"brlb/controller/config"
-	"brlb/ovsdb"
 	"brlb/ovsdb/ovsdbtest"
-	"brlb/ovsdb/vswitch"
 )
 
 // Ports for tunnels that are missing or too many, and what is said of those that
@@ -18,16 +16,7 @@ func TestTunnels(t *testing.T) {
 		"--", "add-port", "br-lb", "brlb-vxlan", "--", "set", "interface", "brlb-vxlan", "type=vxlan", "options:remote_ip=flow", "options:key=flow",
 		"external_ids:brlb-tunnel=true", "error=\"could not add network device brlb-vxlan to ofproto (File exists)\"", "--", "set", "port", "brlb-vxlan", "tag=4095",
 		"--", "add-br", "other", "--", "add-port", "other", "brlb-gre")
-	client, err := ovsdb.Dial(t.Context(), ovsdb.Config{Endpoints: []string{srv.Endpoint()}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	replica, err := client.Monitor(t.Context(), vswitch.Monitor())
-	if err != nil {
-		t.Fatal(err)
-	}
-	view := vswitch.View{Snapshot: replica.Snapshot()}
+	view := viewOf(t, srv)
 	bridge, _ := view.Bridge("br-lb")
 	const broken = "Open vSwitch cannot make port brlb-vxlan: could not add network device brlb-vxlan to ofproto (File exists)"
 	for _, c := range []struct {

@@ -8,11 +8,8 @@ import (
 	"brlb/controller/config"
 )
 
-// resumed is the state of a brlb that starts anew beside a switch that holds
-// what the last one gave it.
-func resumed(t *testing.T, text string, old *State, now time.Time) *State {
-	t.Helper()
-	was := old.Snapshot()
+// heldBy is what a switch holds of a snapshot's members.
+func heldBy(was *Snapshot) []Adopted {
 	var found []Adopted
 	for i := range was.Pools {
 		p := &was.Pools[i]
@@ -27,6 +24,14 @@ func resumed(t *testing.T, text string, old *State, now time.Time) *State {
 			found = append(found, a)
 		}
 	}
+	return found
+}
+
+// resumed is the state of a brlb that starts anew beside a switch that holds
+// what the last one gave it.
+func resumed(t *testing.T, text string, old *State, now time.Time) *State {
+	t.Helper()
+	was := old.Snapshot()
 	s := New(parse(t, text), now)
 	s.Snapshot()
 	s.LoadAnchors(old.Anchors())
@@ -38,7 +43,7 @@ func resumed(t *testing.T, text string, old *State, now time.Time) *State {
 	}
 	s.Snapshot() // before the switch has connected
 	s.SetPorts(was.Ports, now)
-	s.Adopt(found, now)
+	s.Adopt(heldBy(was), now)
 	return s
 }
 

@@ -260,27 +260,13 @@ func TestNestedAdoption(t *testing.T) {
 	text := nestedWith("layout: v2")
 	old := serving(t, text)
 	was := old.Snapshot()
-	var found []Adopted
-	for i := range was.Pools {
-		p := &was.Pools[i]
-		for j := range p.Members {
-			m := &p.Members[j]
-			a := Adopted{Number: m.Number, PoolID: p.ID, Address: m.Address, Next: m.Next, HasNext: true}
-			for slot := range p.Slots {
-				if p.Owner(slot) == m {
-					a.Slots = append(a.Slots, uint16(slot))
-				}
-			}
-			found = append(found, a)
-		}
-	}
 	s := New(parse(t, text), start)
 	s.LoadAnchors(old.Anchors())
 	if err := s.LoadNumbers(old.Numbers()); err != nil {
 		t.Fatal(err)
 	}
 	s.SetPorts(was.Ports, start)
-	s.Adopt(found, start)
+	s.Adopt(heldBy(was), start)
 	for i := range was.Pools {
 		p := s.Snapshot().Pool(was.Pools[i].Name)
 		if p.Digest != was.Pools[i].Digest || p.Settled {
