@@ -117,26 +117,53 @@ func TestIPv6(t *testing.T) {
 }
 
 // What brlb computes of a connection is what the switch does: every protocol, both
-// families, with a VLAN tag and without.
+// families, with a VLAN tag and without, by the clients' port and by the members',
+// for a first packet and for a later fragment.
 func TestTraceAgrees(t *testing.T) {
 	s := start(t, stand.Options{IPv6: true, Config: serve("80/tcp, 53/udp, 9/sctp, 8000-8090/tcp")})
 	await(t, s, "both pools", stand.SteadyPools(4, 4))
-	for _, client := range []string{s.Client.Addr().String(), stand.Client6Address} {
+	for _, client := range []struct{ addr, port, seen string }{
+		{s.Client.Addr().String(), "p1", ""},
+		{stand.Client6Address, "p1", ""},
+		{"10.30.0.11", "p2", stand.Gateway},
+		{"2001:db8:30::11", "p2", stand.Gateway6},
+		{"10.30.0.77", "p1", ""},
+		{"192.0.2.1", "p2", ""},
+	} {
 		for _, to := range []struct {
 			proto string
 			port  uint16
 		}{{"tcp", 80}, {"udp", 53}, {"sctp", 9}, {"tcp", 8042}} {
 			for _, vlan := range []uint16{0, 20} {
 				for _, from := range sourcePorts(20000, 5) {
-					trace, err := s.API.Trace(t.Context(), api.TraceRequest{
-						Src: client, SrcPort: uint16(from), DstPort: to.port, Proto: to.proto, VLAN: vlan, InPort: "p1",
-					})
-					must(t, err)
-					if trace.Switch == nil || !trace.Switch.Agrees {
-						t.Errorf("%s in VLAN %d: slot %d, member %s; the switch: %+v %s", trace.Flow, vlan, trace.Slot, trace.Member, trace.Switch, trace.SwitchError)
+					req := api.TraceRequest{Src: client.addr, SrcPort: uint16(from), DstPort: to.port, Proto: to.proto, VLAN: vlan, InPort: client.port}
+					trace := agreed(t, s, req)
+					if trace.Hairpin != client.seen || trace.Segment != client.port || trace.VLAN != vlan || trace.Fragment != "" {
+						t.Errorf("%s by %s in VLAN %d: %+v", trace.Flow, client.port, vlan, trace)
 					}
+				}
+				req := api.TraceRequest{Src: client.addr, SrcPort: 20000, DstPort: to.port, Proto: to.proto, VLAN: vlan, InPort: client.port, Fragment: true}
+				if trace := agreed(t, s, req); trace.Fragment != api.FragmentFollows {
+					t.Errorf("a fragment of %s: %q", trace.Flow, trace.Fragment)
 				}
 			}
 		}
 	}
+	// Where a client is, is clear without being told.
+	for addr, port := range map[string]string{s.Client.Addr().String(): "p1", "10.30.0.12": "p2", "10.30.0.77": "p2"} {
+		if trace := agreed(t, s, api.TraceRequest{Src: addr, SrcPort: 20000, DstPort: 80}); trace.Segment != port {
+			t.Errorf("%s is said to come by %q, not %s", addr, trace.Segment, port)
+		}
+	}
+}
+
+// agreed traces a packet, and demands that the switch says the same.
+func agreed(t *testing.T, s *stand.Stand, req api.TraceRequest) *api.Trace {
+	t.Helper()
+	trace, err := s.API.Trace(t.Context(), req)
+	must(t, err)
+	if trace.Switch == nil || !trace.Switch.Agrees {
+		t.Errorf("%+v: %+v; the switch: %+v %s", req, trace, trace.Switch, trace.SwitchError)
+	}
+	return trace
 }

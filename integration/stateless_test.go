@@ -44,6 +44,34 @@ func TestStateless(t *testing.T) {
 	must(t, s.Kill())
 	must(t, s.Start())
 	await(t, s, "brlb back", stand.Steady(4))
+	tracedStateless(t, s, api.FragmentDropped)
+}
+
+// tracedStateless demands that traces say what the switch does, and so of fragments.
+// It returns how many connections the switch had learned of.
+func tracedStateless(t *testing.T, s *stand.Stand, fragments string) (learned int) {
+	t.Helper()
+	status, err := s.API.Status(t.Context())
+	must(t, err)
+	moving := 0
+	for _, from := range sourcePorts(20000, 100) {
+		req := api.TraceRequest{Src: s.Client.Addr().String(), SrcPort: uint16(from), DstPort: 8080, InPort: "p1"}
+		trace := agreed(t, s, req)
+		if trace.MovingFrom != "" {
+			moving++
+		}
+		if trace.Switch.Learned {
+			learned++
+		}
+		req.Fragment = true
+		if trace := agreed(t, s, req); trace.Mode != status.Pools[0].Mode || trace.Hairpin != "" || trace.Fragment != fragments {
+			t.Errorf("a fragment of %s: %+v", trace.Flow, trace)
+		}
+	}
+	if (moving > 0) != (status.Pools[0].Moving > 0) {
+		t.Errorf("%d of 100 traces speak of a slot that moves; %d do", moving, status.Pools[0].Moving)
+	}
+	return learned
 }
 
 // While slots move, connections stay where they were opened: before, meanwhile
@@ -66,11 +94,15 @@ func moveSlots(t *testing.T, s *stand.Stand) {
 	must(t, err)
 	await(t, s, "a transition", func(st *api.Status) bool { return st.Pools[0].Moving > 0 && !st.Pools[0].MovingSoon && st.InSync })
 	goOn(t, streams)
+	tracedStateless(t, s, api.FragmentDropped)
 	streams = append(streams, openStreams(t, s, 40)...)
 	ports := sourcePorts(20000, 400)
 	want, err := s.PredictAll(t.Context(), "", "tcp", s.Client.Addr(), ports, dsrVIP)
 	must(t, err)
 	compare(t, "during a transition", want, s.Client.ConnectEach(t.Context(), dsrVIP, ports, 8))
+	if tracedStateless(t, s, api.FragmentDropped) == 0 {
+		t.Error("no trace says that the switch has learned of a connection")
+	}
 
 	// brlb starts anew in the middle of it.
 	must(t, s.Kill())
@@ -167,6 +199,7 @@ func TestStatelessFragments(t *testing.T) {
 				t.Errorf("4,000 octets from port %d are answered by %q, not %s: %v", c.SourcePort, c.Server, trace.Member, c.Err)
 			}
 		}
+		tracedStateless(t, s, api.FragmentHashed)
 	})
 }
 

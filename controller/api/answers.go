@@ -73,18 +73,19 @@ func (s *Server) flows(_ http.ResponseWriter, r *http.Request) (any, error) {
 }
 
 func (s *Server) trace(_ http.ResponseWriter, r *http.Request) (any, error) {
-	q, err := query(r, "src", "sport", "dst", "dport", "proto", "in_port", "vlan")
+	q, err := query(r, "src", "sport", "dst", "dport", "proto", "in_port", "vlan", "fragment")
 	if err != nil {
 		return nil, err
 	}
 	req := TraceRequest{
-		Src:     q.address("src", true),
-		SrcPort: q.port("sport", true),
-		Dst:     q.address("dst", false),
-		DstPort: q.port("dport", false),
-		Proto:   q.choice("proto", "tcp", "tcp", "udp", "sctp"),
-		InPort:  q.text("in_port"),
-		VLAN:    q.vlan("vlan"),
+		Src:      q.address("src", true),
+		SrcPort:  q.port("sport", true),
+		Dst:      q.address("dst", false),
+		DstPort:  q.port("dport", false),
+		Proto:    q.choice("proto", "tcp", "tcp", "udp", "sctp"),
+		InPort:   q.text("in_port"),
+		VLAN:     q.vlan("vlan"),
+		Fragment: q.flag("fragment"),
 	}
 	if q.err != nil {
 		return nil, q.err

@@ -135,6 +135,9 @@ func (c *Client) Trace(ctx context.Context, req TraceRequest) (*Trace, error) {
 	if req.VLAN != 0 {
 		q.Set("vlan", strconv.Itoa(int(req.VLAN)))
 	}
+	if req.Fragment {
+		q.Set("fragment", "1")
+	}
 	return get[Trace](ctx, c, "/v1/trace", q)
 }
 

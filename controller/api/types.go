@@ -370,6 +370,8 @@ type TraceRequest struct {
 	Proto   string // tcp, udp or sctp; empty for tcp
 	InPort  string // name of the bridge port (the segment) where the packet enters; may be empty
 	VLAN    uint16 // id of the frame's VLAN, 0 for none; the slot does not depend on it
+	// Fragment asks about a later fragment of a datagram instead of a first packet.
+	Fragment bool
 }
 
 // Trace is the answer of GET /v1/trace.
@@ -378,6 +380,11 @@ type Trace struct {
 	Service string `json:"service"`
 	Pool    string `json:"pool"`
 	PoolID  uint16 `json:"pool_id"`
+	Mode    string `json:"mode"` // nat, dsr or tunnel
+	// Segment is the bridge port where the packet enters, as named or as the source
+	// suggests; empty if it is not known. VLAN is the frame's, 0 for none.
+	Segment string `json:"segment,omitempty"`
+	VLAN    uint16 `json:"vlan,omitempty"`
 	// Affinity says what decides the slot: none (the 5-tuple) or source.
 	Affinity string `json:"affinity"`
 	Hash     string `json:"hash"` // 0x%08x
@@ -387,11 +394,25 @@ type Trace struct {
 	// MovingFrom is the member that keeps the slot's open connections, if that is
 	// not the owner.
 	MovingFrom string `json:"moving_from,omitempty"`
+	// Hairpin is the gateway's address that the member sees in place of a client on
+	// its own network. Without Segment that holds for clients behind the member's
+	// own bridge port alone.
+	Hairpin string `json:"hairpin,omitempty"`
+	// Fragment is what becomes of a later fragment, if that was asked: one of the
+	// constants below.
+	Fragment string `json:"fragment,omitempty"`
 	// Switch is what the switch itself answers, when it could be asked.
 	Switch *SwitchTrace `json:"switch,omitempty"`
 	// SwitchError says why it could not.
 	SwitchError string `json:"switch_error,omitempty"`
 }
+
+// What becomes of a datagram's later fragments, which have no ports.
+const (
+	FragmentFollows = "follows" // conntrack knows where the first one went
+	FragmentHashed  = "hashed"  // the source's address alone gives the slot
+	FragmentDropped = "dropped"
+)
 
 // SwitchTrace is the switch's own ofproto/trace of the packet.
 type SwitchTrace struct {
@@ -399,6 +420,12 @@ type SwitchTrace struct {
 	Number  int    `json:"number"` // reg2; -1 when the trace shows none
 	Member  string `json:"member,omitempty"`
 	Agrees  bool   `json:"agrees"`
+	Hairpin string `json:"hairpin,omitempty"` // source that the member sees, if it is not the client's
+	// Learned says that the switch has learned of the connection while its slot moved,
+	// and looks up no slot.
+	Learned bool `json:"learned,omitempty"`
+	// Tracked says that conntrack alone decides: the packet has no ports.
+	Tracked bool   `json:"tracked,omitempty"`
 	Actions string `json:"actions"`         // datapath actions
 	Text    string `json:"text"`            // the whole trace
 	Entry   string `json:"entry,omitempty"` // conntrack entry of the tuple, if there is one

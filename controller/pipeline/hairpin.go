@@ -37,6 +37,17 @@ func HairpinZone(zone uint16) uint16 {
 	return 1 // zone 0 is everybody's
 }
 
+// Gateway returns the gateway whose network an address is in, and as which members
+// know a client from there that comes by their own port.
+func Gateway(gateways []netip.Prefix, client netip.Addr) (gateway netip.Addr, found bool) {
+	for _, g := range gateways {
+		if g.Contains(client) {
+			return g.Addr(), true
+		}
+	}
+	return netip.Addr{}, false
+}
+
 func (fr frame) hairpinZone() uint16 { return HairpinZone(fr.zone) }
 
 // turnFlow notes that a new connection leaves by the port by which it came.

@@ -45,7 +45,7 @@ func IsOwnTable(table uint8) bool {
 func Tables() []uint8 { return append([]uint8{TableClassify}, ownTables[:]...) }
 
 // The registers: reg0 pool id, reg1 slot, reg2 member number, reg3 the mark
-// resent or opening, reg4 portKept or placed, reg5 the VLAN tag (TCI) of the
+// resent or opening, reg4 portKept or Placed, reg5 the VLAN tag (TCI) of the
 // client's frame, reg6 whether a connection was learned, reg7 the number of the
 // member to which a slot moves, then how long a packet may be in a tunnel, reg8
 // turned or hidden, reg9 whether a packet is longer than that.
@@ -57,8 +57,8 @@ const (
 	opening = 2
 	// portKept in reg4: the destination port stays.
 	portKept = 1
-	// placed in reg4: reg2 holds the member of a learned connection.
-	placed = 2
+	// Placed in reg4: reg2 holds the member of a learned connection.
+	Placed = 2
 )
 
 // The switch's meters bound how many packets go to the controller per second,

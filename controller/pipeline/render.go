@@ -432,10 +432,10 @@ func (in *sharedInput) render() (Set, error) {
 
 // soleBySource returns a service of a VIP whose pool is stateless, serves all of
 // the VIP and tells clients apart by their addresses alone; or nil.
-func (in *sharedInput) soleBySource(addr netip.Addr) *state.Service {
+func (s *setting) soleBySource(addr netip.Addr) *state.Service {
 	var found *state.Service
-	for i := range in.services {
-		service := &in.services[i]
+	for i := range s.services {
+		service := &s.services[i]
 		if !slices.Contains(service.Addresses, addr) {
 			continue
 		}

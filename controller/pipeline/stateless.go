@@ -89,6 +89,13 @@ func fragmentsBySource(addr netip.Addr, pool uint16) *openflow.FlowMod {
 		apply(set(openflow.Reg0.Exact(uint64(pool)))), openflow.GotoTable(TableHash))
 }
 
+// HashesFragments says whether fragments to a stateless service find their slot.
+func HashesFragments(s *state.Snapshot, service *state.Service, addr netip.Addr) bool {
+	now := settingOf(s)
+	all := slices.ContainsFunc(service.Ports, func(p config.Port) bool { return p.Proto == config.ProtoAny })
+	return service.Affinity == config.AffinitySource && (all || now.soleBySource(addr) != nil)
+}
+
 // Holders returns the numbers of the members that may have a connection to a
 // stateless service: the one of its slot, and while that moves, the one before.
 func Holders(s *state.Snapshot, t Tuple) []uint16 {
@@ -131,7 +138,7 @@ func placeFlows() []*openflow.FlowMod {
 		flow(cookie, TablePlace, prioRow, openflow.Match{openflow.Reg6.Exact(1)}, apply(move(openflow.Reg7.Whole(), openflow.Reg2.Whole()))),
 		flow(cookie, TablePlace, prioFloor, nil),
 		flow(cookie, TableLearned, prioFloor, nil),
-		flow(cookie, TableHash, prioOpened, openflow.Match{openflow.Reg4.Exact(placed)}, apply(untag()...), openflow.GotoTable(TableMember)),
+		flow(cookie, TableHash, prioOpened, openflow.Match{openflow.Reg4.Exact(Placed)}, apply(untag()...), openflow.GotoTable(TableMember)),
 	}
 }
 
@@ -152,7 +159,7 @@ func movingFlow(p *state.Pool, slot int, from, to uint16) *openflow.FlowMod {
 					learnValue(openflow.LearnMatch, openflow.IPProto.Whole(), protoTCP),
 					learnField(f.src), learnField(f.dst), learnField(openflow.TCPSrc), learnField(openflow.TCPDst),
 					learnValue(openflow.LearnLoad, openflow.Reg2.Whole(), uint64(to)),
-					learnValue(openflow.LearnLoad, openflow.Reg4.Whole(), placed),
+					learnValue(openflow.LearnLoad, openflow.Reg4.Whole(), Placed),
 				},
 			},
 			openflow.Resubmit{Port: openflow.PortInPort, Table: TablePlace},

@@ -473,7 +473,7 @@ func (b *Backend) Trace(_ context.Context, req api.TraceRequest) (*api.Trace, er
 	slot := int(req.SrcPort) % Slots
 	doc := &api.Trace{
 		Flow:    fmt.Sprintf("tcp %s:%d -> %s:%d", req.Src, req.SrcPort, dst, port),
-		Service: "web", Pool: "web", PoolID: 1, Hash: fmt.Sprintf("0x%08x", uint32(req.SrcPort)), Slot: slot,
+		Service: "web", Pool: "web", PoolID: 1, Mode: "nat", Segment: req.InPort, Hash: fmt.Sprintf("0x%08x", uint32(req.SrcPort)), Slot: slot,
 	}
 	if o := slots.Owner[slot]; o >= 0 {
 		doc.Member, doc.Address = slots.Members[o], slots.Keys[o]

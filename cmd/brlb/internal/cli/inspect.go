@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -80,7 +81,9 @@ func (a *App) traceCommand() *cobra.Command {
 		Short:   "Show where the packets of one connection go",
 		Long: `Computes hash, slot and member of one connection, bit-exact with the switch, and
 shows beside it what the switch itself answers (name the port where the packet
-enters with --seg). -o wide adds the switch's whole trace. The exit code is 1 when
+enters with --seg). A client on the members' own network is known to them by a
+gateway's address: that is shown, too. --frag asks about a later fragment of a
+datagram, which has no ports. -o wide adds the switch's whole trace. The exit code is 1 when
 the two disagree.
 
 --offline needs no running brlb: it answers for a configuration file, as if every
@@ -99,7 +102,8 @@ member in it were active.`,
 	c.Flags().Uint16Var(&req.DstPort, "dport", 0, "port of the service; may be left out when there is one")
 	c.Flags().StringVar(&req.Proto, "proto", "tcp", "protocol: tcp, udp or sctp")
 	c.Flags().Uint16Var(&req.VLAN, "vlan", 0, "VLAN id of the frame, for the switch's own answer; the slot does not depend on it")
-	c.Flags().StringVar(&req.InPort, "seg", "", "bridge port (segment) where the packet enters")
+	c.Flags().StringVar(&req.InPort, "seg", "", "bridge port (segment) where the packet enters; likely by the source if left out")
+	c.Flags().BoolVar(&req.Fragment, "frag", false, "a later fragment instead of a first packet")
 	offline := c.Flags().Bool("offline", false, "answer for a configuration file instead of a running brlb")
 	file := c.Flags().String("config", "", "configuration file for --offline")
 	c.MarkFlagsRequiredTogether("offline", "config")
@@ -144,6 +148,12 @@ func drawTrace(s *screen, trace *api.Trace, wide bool) {
 	s.line(coloured(bold, trace.Flow))
 	s.linef("  service    %s", trace.Service)
 	s.linef("  pool       %s (id %d)", trace.Pool, trace.PoolID)
+	if trace.Mode == config.ModeDSR || trace.Mode == config.ModeTunnel {
+		s.linef("  mode       %s: no connection is tracked, every packet is hashed", trace.Mode)
+	}
+	if segment := segmentOf(trace); segment != "" {
+		s.linef("  segment    %s", segment)
+	}
 	if trace.Affinity == string(config.AffinitySource) {
 		s.linef("  affinity   source: the client's address alone decides")
 	}
@@ -157,6 +167,17 @@ func drawTrace(s *screen, trace *api.Trace, wide bool) {
 	if trace.MovingFrom != "" {
 		s.linef("  moving     new connections only; %s keeps those that are open", trace.MovingFrom)
 	}
+	if trace.Hairpin != "" {
+		s.linef("  hairpin    member sees %s (gateway)%s", trace.Hairpin, ifBeside(trace))
+	}
+	switch trace.Fragment {
+	case api.FragmentFollows:
+		s.linef("  fragment   goes where the rest of its datagram goes: conntrack knows")
+	case api.FragmentHashed:
+		s.linef("  fragment   is hashed by the client's address, as all of its datagram is")
+	case api.FragmentDropped:
+		s.line(text("  fragment   "), coloured(red, "is dropped: it has no ports, and only affinity source does without"))
+	}
 	if trace.SwitchError != "" {
 		s.linef("  switch     not asked: %s", trace.SwitchError)
 	}
@@ -165,18 +186,43 @@ func drawTrace(s *screen, trace *api.Trace, wide bool) {
 	}
 }
 
+// segmentOf says where the packet enters.
+func segmentOf(trace *api.Trace) string {
+	segment := trace.Segment
+	if trace.VLAN != 0 {
+		segment += fmt.Sprintf(" VLAN %d", trace.VLAN)
+	}
+	return strings.TrimSpace(segment)
+}
+
+// ifBeside says of which clients a hairpin is true when the segment is not known.
+func ifBeside(trace *api.Trace) string {
+	if trace.Segment != "" {
+		return ""
+	}
+	return ", if the client is behind the same bridge port"
+}
+
 func drawSwitchTrace(s *screen, t *api.SwitchTrace, wide bool) {
 	says := ""
 	if t.Slot >= 0 {
 		says = fmt.Sprintf("slot %d, ", t.Slot)
 	}
+	if t.Learned {
+		says = "remembers the connection, "
+	}
 	switch {
+	case t.Tracked:
+		says = "asks conntrack"
 	case t.Member != "":
 		says += fmt.Sprintf("member %s (number %d)", t.Member, t.Number)
 	case t.Number >= 0:
 		says += fmt.Sprintf("member number %d", t.Number)
 	default:
 		says += "no member"
+	}
+	if t.Hairpin != "" {
+		says += ", source " + t.Hairpin
 	}
 	verdict := coloured(green, "agrees")
 	if !t.Agrees {
