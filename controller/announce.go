@@ -1,60 +1,114 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"net/netip"
 	"slices"
 	"time"
 
+	"brlb/controller/bridge"
 	"brlb/controller/state"
 	"brlb/openflow"
 )
 
-// announceAfter is when an address is announced, counted from when the switch
-// began to answer for it: a frame may be lost, and a switch on its way may not
-// forward yet.
-var announceAfter = [...]time.Duration{0, time.Second, 2 * time.Second, 4 * time.Second}
+// announceAgain is when an address is announced again, counted from the time
+// before: a frame may be lost, and a switch on its way may not forward yet.
+var announceAgain = [...]time.Duration{time.Second, time.Second, 2 * time.Second}
 
-// announcer decides when which address is announced. It is a pure state machine:
-// time comes in as an argument, and it sends nothing itself. The zero announcer
-// has announced nothing.
+// How many frames announce addresses a second, and at once: every host of a network
+// gets each of them, and has to look at it.
+const (
+	announceRate  = 100
+	announceBurst = 50
+)
+
+// announcer decides when which address is announced in which network. It is a pure
+// state machine: time comes in as an argument, and it sends nothing itself. The
+// zero announcer has announced nothing.
 type announcer struct {
-	mac   openflow.MAC
+	audience
 	addrs map[netip.Addr]*announcement
+	room  float64 // frames that may be sent
+	at    time.Time
+}
+
+// audience is who hears of addresses, and from which MAC.
+type audience struct {
+	mac   openflow.MAC
+	vlans []uint16     // beside the bridge's own network
+	ports []state.Port // sorted by number; those that are live hear
 }
 
 type announcement struct {
-	since time.Time
-	sent  int // of announceAfter
+	addr   netip.Addr
+	since  time.Time
+	next   time.Time // when the next round begins
+	rounds int       // that are complete
+	told   int       // networks, in this round
 }
 
-// set says which addresses are answered for now, and by which MAC. New ones are
-// due at once, and all of them when the MAC has changed.
-func (a *announcer) set(mac openflow.MAC, addrs []netip.Addr, now time.Time) {
+// set says which addresses are answered for now, and who is to hear. New ones are
+// due at once, and all of them when somebody may not have heard yet.
+func (a *announcer) set(to audience, addrs []netip.Addr, now time.Time) {
 	old := a.addrs
-	if mac != a.mac {
+	if to.gains(&a.audience) {
 		old = nil
 	}
-	a.mac, a.addrs = mac, make(map[netip.Addr]*announcement, len(addrs))
+	a.audience, a.addrs = to, make(map[netip.Addr]*announcement, len(addrs))
 	for _, addr := range addrs {
 		if known := old[addr]; known != nil {
 			a.addrs[addr] = known
 		} else {
-			a.addrs[addr] = &announcement{since: now}
+			a.addrs[addr] = &announcement{addr: addr, since: now, next: now}
 		}
 	}
 }
 
-// due returns the addresses to announce now, in order.
-func (a *announcer) due(now time.Time) []netip.Addr {
-	var list []netip.Addr
-	for addr, known := range a.addrs {
-		if known.sent < len(announceAfter) && !now.Before(known.since.Add(announceAfter[known.sent])) {
-			known.sent++
-			list = append(list, addr)
+// gains says whether somebody hears now who did not before: of another MAC, in
+// another VLAN, or by a port that has come or has a carrier again.
+func (to *audience) gains(before *audience) bool {
+	return to.mac != before.mac ||
+		slices.ContainsFunc(to.vlans, func(id uint16) bool { return !slices.Contains(before.vlans, id) }) ||
+		slices.ContainsFunc(to.ports, func(p state.Port) bool { return p.Live && !before.reaches(p) })
+}
+
+func (to *audience) reaches(p state.Port) bool {
+	i, found := slices.BinarySearchFunc(to.ports, p, func(q, p state.Port) int { return cmp.Compare(q.Number, p.Number) })
+	return found && to.ports[i].Live && to.ports[i].Name == p.Name
+}
+
+// due returns what to announce now. Addresses that have been announced less often
+// go first, and of those the newest.
+func (a *announcer) due(now time.Time) []bridge.Announcement {
+	a.room, a.at = min(announceBurst, a.room+now.Sub(a.at).Seconds()*announceRate), now
+	var waiting []*announcement
+	for _, one := range a.addrs {
+		if one.rounds <= len(announceAgain) && !now.Before(one.next) {
+			waiting = append(waiting, one)
 		}
 	}
-	slices.SortFunc(list, netip.Addr.Compare)
+	slices.SortFunc(waiting, func(x, y *announcement) int {
+		return cmp.Or(cmp.Compare(x.rounds, y.rounds), y.since.Compare(x.since), x.addr.Compare(y.addr))
+	})
+	var list []bridge.Announcement
+	for _, one := range waiting {
+		for ; one.told <= len(a.vlans); one.told++ {
+			if a.room < 1 {
+				return list
+			}
+			next := bridge.Announcement{Addr: one.addr}
+			if one.told > 0 {
+				next.VLAN = a.vlans[one.told-1]
+			}
+			list = append(list, next)
+			a.room -= float64(next.Frames())
+		}
+		if one.rounds < len(announceAgain) {
+			one.next = now.Add(announceAgain[one.rounds])
+		}
+		one.rounds, one.told = one.rounds+1, 0
+	}
 	return list
 }
 
@@ -66,10 +120,11 @@ func (l *loop) announce(ctx context.Context, now time.Time) {
 	if held == nil || !l.writer {
 		return
 	}
-	if pictures := [...]*state.Snapshot{held, l.snapshot}; pictures != l.announcedFor {
+	to := audience{mac: held.MAC, vlans: l.inventory.VLANs, ports: l.snapshot.Ports}
+	if pictures := [...]*state.Snapshot{held, l.snapshot}; pictures != l.announcedFor || !slices.Equal(to.vlans, l.announcer.vlans) {
 		l.announcedFor = pictures
 		stay := answered(l.snapshot)
-		l.announcer.set(held.MAC, slices.DeleteFunc(answered(held), func(addr netip.Addr) bool { return !slices.Contains(stay, addr) }), now)
+		l.announcer.set(to, slices.DeleteFunc(answered(held), func(addr netip.Addr) bool { return !slices.Contains(stay, addr) }), now)
 	}
 	if due := l.announcer.due(now); len(due) > 0 {
 		go func() {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -81,6 +82,91 @@ func TestAnnouncements(t *testing.T) {
 			t.Errorf("%s is announced %d times, want 4", name, n)
 		}
 	}
+}
+
+// Many VIPs are announced one after another, not in a burst, and all of them.
+func TestManyVIPsAreAnnounced(t *testing.T) {
+	const n, rounds = 120, 4
+	list := make([]string, n)
+	for i := range list {
+		list[i] = fmt.Sprintf("10.20.1.%d", i)
+	}
+	s := build(t, stand.Options{Config: func(text string) string {
+		return strings.Replace(text, "address: "+stand.VIPAddress, "address: ["+strings.Join(list, ", ")+"]", 1)
+	}})
+	client := tap(t, s.Client)
+	must(t, s.Start())
+	await(t, s, "all members active", stand.Steady(4))
+	heard := map[netip.Addr]int{}
+	var first, last time.Time
+	eventually(t, "all VIPs are announced", func() bool {
+		for _, frame := range client.Frames() {
+			if neighbour, err := packet.ReadNeighbour(frame); err == nil && strings.HasPrefix(neighbour.Addr.String(), "10.20.1.") {
+				if last = time.Now(); first.IsZero() {
+					first = last
+				}
+				heard[neighbour.Addr]++
+			}
+		}
+		complete := 0
+		for _, times := range heard {
+			if times == 2*rounds {
+				complete++
+			}
+		}
+		return complete == n
+	})
+	t.Logf("%d VIPs, %d frames in %v", n, n*2*rounds, last.Sub(first).Round(time.Millisecond))
+	// 100 a second after the first 50, but for what was held up on its way.
+	if took := last.Sub(first); took < 6*time.Second {
+		t.Errorf("%d announcements came within %v", n*2*rounds, took)
+	}
+}
+
+// Who comes later hears of the VIPs, too: by a port that is new, in its VLAN, and
+// by one whose carrier comes back.
+func TestNewcomersHear(t *testing.T) {
+	s := start(t, stand.Options{IPv6: true})
+	await(t, s, "both pools", stand.SteadyPools(4, 4))
+	mac := ownMAC(t, s)
+	heard := func(tap *lab.Tap, when string) {
+		t.Helper()
+		missing := map[string]bool{}
+		for _, vip := range vips {
+			for _, frame := range packet.Announce(mac, vip, false) {
+				missing[string(frame)] = true
+			}
+		}
+		eventually(t, when+" all VIPs are announced", func() bool {
+			for _, frame := range tap.Frames() {
+				delete(missing, string(frame))
+			}
+			return len(missing) == 0
+		})
+	}
+	quiet := func(tap *lab.Tap) {
+		t.Helper()
+		for since := time.Now(); time.Since(since) < 5*time.Second; time.Sleep(50 * time.Millisecond) {
+			for _, frame := range tap.Frames() {
+				if bytes.Equal(frame[6:12], mac[:]) && (frame[12] == 0x08 && frame[13] == 0x06) && bytes.Equal(frame[28:32], vips[0].AsSlice()) {
+					since = time.Now()
+				}
+			}
+		}
+	}
+	client := tap(t, s.Client)
+	quiet(client)
+	late, err := s.Lab.AddHost("late", "10.20.0.31/24", lab.HostOptions{VLAN: 31})
+	must(t, err)
+	newcomer := tap(t, late)
+	heard(newcomer, "at a new port")
+	quiet(newcomer)
+	run(t, late, "ip", "link", "set", late.Interface().Name, "down")
+	await(t, s, "a port without carrier", func(st *api.Status) bool {
+		return slices.ContainsFunc(st.Switch.Ports, func(p api.Port) bool { return p.Name == "late" && !p.Live })
+	})
+	run(t, late, "ip", "link", "set", late.Interface().Name, "up")
+	heard(newcomer, "after the carrier has come back")
 }
 
 // What asks for an address of brlb's gets its answer from the switch, also while

@@ -75,7 +75,7 @@ type Wants struct {
 	Gateways []netip.Prefix
 	// Listens are IPv6 addresses for which brlb answers: their groups are joined.
 	Listens []netip.Addr
-	VLANs   []uint16 // in which to ask and announce, beside the bridge's own network
+	VLANs   []uint16 // in which to ask, and to join groups, beside the bridge's own network
 	Zone    uint16   // of conntrack
 }
 
@@ -283,9 +283,18 @@ func (b *Bridge) Flows(ctx context.Context, all bool) ([]openflow.FlowStats, err
 	return readFlows(ctx, s, all)
 }
 
-// Announce tells the networks of the bridge that brlb has these addresses, by
+// Announcement is an address that one network of the bridge is told of.
+type Announcement struct {
+	Addr netip.Addr
+	VLAN uint16 // 0: the bridge's own network
+}
+
+// Frames is how many frames it takes.
+func (a Announcement) Frames() int { return len(packet.Announce(openflow.MAC{}, a.Addr, false)) }
+
+// Announce tells networks of the bridge that brlb has these addresses, by
 // gratuitous ARP and unsolicited neighbour advertisements.
-func (b *Bridge) Announce(ctx context.Context, mac openflow.MAC, addrs []netip.Addr) error {
+func (b *Bridge) Announce(ctx context.Context, mac openflow.MAC, list []Announcement) error {
 	s := b.session(0)
 	if s == nil {
 		return ErrNotConnected
@@ -293,14 +302,13 @@ func (b *Bridge) Announce(ctx context.Context, mac openflow.MAC, addrs []netip.A
 	b.mu.Lock()
 	wants := b.wants
 	b.mu.Unlock()
-	for _, addr := range addrs {
-		for _, frame := range packet.Announce(mac, addr, wants.routes(addr)) {
-			if err := s.Send(ctx, wants.everywhere(frame)...); err != nil {
-				return err
-			}
+	var messages []openflow.Message
+	for _, a := range list {
+		for _, frame := range packet.Announce(mac, a.Addr, wants.routes(a.Addr)) {
+			messages = append(messages, packetOut(packet.Tag(frame, a.VLAN)))
 		}
 	}
-	return nil
+	return s.Send(ctx, messages...)
 }
 
 // Want says what the sessions must do. It never blocks; the newest wish holds.

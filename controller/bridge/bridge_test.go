@@ -211,7 +211,7 @@ func TestVLANs(t *testing.T) {
 	if found := next[NextHopFound](t, st); found.Hop.VLAN != 100 {
 		t.Errorf("%+v", found)
 	}
-	if err := st.bridge.Announce(t.Context(), ownMAC, []netip.Addr{vip.Addr()}); err != nil {
+	if err := st.bridge.Announce(t.Context(), ownMAC, []Announcement{{Addr: vip.Addr(), VLAN: 100}}); err != nil {
 		t.Fatal(err)
 	}
 	st.sent(t, packet.Tag(packet.Announce(ownMAC, vip.Addr(), false)[1], 100))
