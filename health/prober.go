@@ -121,6 +121,7 @@ func New(opts Options) *Prober {
 	return &Prober{
 		opts:        opts,
 		epoch:       time.Now(),
+		stall:       stallClock{every: stallTick},
 		transitions: make(chan Transition),
 		wake:        make(chan struct{}, 1),
 		checks:      make(map[Check]*compiledCheck),

@@ -12,8 +12,8 @@ import (
 // way. It must be called once.
 func (p *Prober) Run(ctx context.Context) {
 	p.begin(ctx)
+	defer p.stall.running.Wait()
 	defer p.attempts.Wait()
-	p.attempts.Go(func() { p.stall.run(ctx) })
 
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -51,7 +51,6 @@ func (p *Prober) begin(ctx context.Context) {
 	defer p.mu.Unlock()
 	p.run = ctx
 	now := time.Now()
-	p.stall.tick(now)
 	queued := p.timetable.items
 	p.timetable.items = nil
 	for _, w := range queued {
@@ -132,11 +131,11 @@ func (p *Prober) attempt(ctx context.Context, w *watch, due time.Time) (r Result
 	start := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, w.check.Timeout)
 	defer cancel()
-	before := p.stall.stalled(start)
+	before := p.stall.begin(start)
 	rep := w.check.probe.probe(ctx, w.address)
 	end := time.Now()
 	took := end.Sub(start)
-	rep = excuse(rep, took, p.stall.stalled(end)-before, w.check.Timeout)
+	rep = excuse(rep, took, p.stall.end(end, before), w.check.Timeout)
 	if rep.code.Outcome() == Fail && p.opts.Excuse != nil {
 		if why := p.opts.Excuse(start, end, rep.code); why != "" {
 			rep = report{code: SOCKERR, detail: fmt.Sprintf("not counted: %s, but %s", rep.detail, why)}

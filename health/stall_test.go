@@ -4,29 +4,49 @@ import (
 	"io"
 	"net"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
+// Time is the test's: the clock's own ticks are an hour away.
 func TestStallClock(t *testing.T) {
 	start := time.Now()
-	at := func(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) }
-	var c stallClock
-	if got := c.stalled(at(1000)); got != 0 {
-		t.Errorf("before the first tick: %v", got)
+	at := func(minutes int) time.Time { return start.Add(time.Duration(minutes) * time.Minute) }
+	c := stallClock{every: time.Hour}
+	defer func() { c.timer.Stop() }()
+	first := c.begin(at(0))
+	c.tick(at(60))
+	c.tick(at(125))
+	second := c.begin(at(130))
+	if got := c.end(at(140), first); got != 5*time.Minute {
+		t.Errorf("after a tick that was 5m late: %v", got)
 	}
-	c.tick(at(0))
-	c.tick(at(20))
-	c.tick(at(45)) // 5ms late
-	if got := c.stalled(at(50)); got != 5*time.Millisecond {
-		t.Errorf("after a tick that was 5ms late: %v", got)
+	if got := c.end(at(215), second); got != 30*time.Minute {
+		t.Errorf("30m into a stall: %v", got)
 	}
-	if got := c.stalled(at(365)); got != 305*time.Millisecond {
-		t.Errorf("300ms into a stall: %v, want 305ms", got)
+	third := c.begin(at(1000))
+	if got := c.end(at(1010), third); got != 0 {
+		t.Errorf("stood still while no attempt was under way: %v", got)
 	}
-	c.tick(at(365))
-	if got := c.stalled(at(366)); got != 305*time.Millisecond {
-		t.Errorf("after the stall: %v, want 305ms", got)
-	}
+}
+
+// An attempt that is shorter than a tick wakes nobody, and a longer one as often
+// as there are ticks in it.
+func TestStallClockSleeps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := stallClock{every: stallTick}
+		for _, took := range []time.Duration{stallTick / 2, 10 * stallTick} {
+			before := c.begin(time.Now())
+			time.Sleep(took)
+			if got := c.end(time.Now(), before); got != 0 {
+				t.Errorf("stalled for %v", got)
+			}
+			if c.timer.Stop() {
+				t.Errorf("after an attempt of %v the clock still ticks", took)
+			}
+		}
+		c.running.Wait()
+	})
 }
 
 func TestStallsExcuseSilence(t *testing.T) {
