@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -82,6 +83,15 @@ func sameSet(a, b Set) bool {
 	return len(Diff(a, b, nothingHeld).Mods) == 0 && len(Diff(b, a, nothingHeld).Mods) == 0
 }
 
+const behindPort80 = `
+mac: 02:00:5e:00:01:02
+zone: 5
+pools:
+  web: {id: 1, mode: dsr, slots: 64, members: {be1: 10.30.0.11:80, be2: 10.30.0.12:80}}
+services:
+  web: {address: 10.20.0.100, ports: [80/tcp], pool: web}
+`
+
 // Variants of a configuration between which the properties move.
 var variants = []string{
 	small,
@@ -96,6 +106,8 @@ services:
   web: {address: 10.20.0.100, ports: [80/tcp, 81/tcp], pool: new}
   old: {address: 10.20.0.100, ports: [82/tcp], pool: web}
 `,
+	behindPort80,
+	strings.Replace(behindPort80, "mode: dsr, ", "", 1),
 	`{pools: {tls: {id: 2, slots: 64, members: {be1: {address: 10.30.0.11:8443, weight: 0}, be2: 10.30.0.12:8443}}}}`,
 }
 

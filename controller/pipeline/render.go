@@ -14,7 +14,8 @@ import (
 
 // Renderer turns snapshots into flow sets. It keeps what it has rendered, so
 // that a change costs what has changed: the rows of slots that keep their owner
-// are those of the last time, and so are the groups of other pools.
+// and of members that stay as they are are those of the last time, and so are the
+// groups of other pools.
 type Renderer struct {
 	frame    frame
 	pools    map[uint16]rendered
@@ -37,6 +38,7 @@ func frameOf(s *state.Snapshot) frame {
 
 type rendered struct {
 	pool   state.Pool
+	behind behind
 	groups Set
 	owners []uint16 // member number by slot
 }
@@ -133,25 +135,24 @@ func (r *Renderer) drop(s *state.Snapshot, replace func(was, now Set)) {
 	}
 }
 
-// renderPool renders the rows of one pool. Rows of slots are taken from before,
-// an earlier rendering of the same pool, where they are still right.
+// renderPool renders the rows of one pool. Rows of slots and members are taken from
+// before, an earlier rendering of the same pool, where they are still right.
 func (f frame) renderPool(p *state.Pool, before rendered) (rendered, error) {
-	var members []*openflow.FlowMod
-	for i := range p.Members {
-		if m := &p.Members[i]; m.HasNext && m.Number != 0 && m.Address.Addr().Is6() == p.IPv6 {
-			members = append(members, f.rowsOf(m, p)...)
-		}
+	behind := behind{frame: f, pool: p.ID, ipv6: p.IPv6, mode: p.Mode, tunnel: p.Tunnel}
+	members, err := behind.members(p.Members, before)
+	if err != nil {
+		return rendered{}, err
 	}
 	hash := hashFlows(p)
 	if p.Rejects {
 		hash = append(hash, refuseNew(p.ID))
 	}
-	groups, err := newGroups(map[GroupID][]*openflow.FlowMod{
-		{KindHash, p.ID}:   hash,
-		{KindMember, p.ID}: members,
-	})
+	groups, err := newGroups(map[GroupID][]*openflow.FlowMod{{KindHash, p.ID}: hash})
 	if err != nil {
 		return rendered{}, err
+	}
+	if len(members) > 0 {
+		groups[GroupID{KindMember, p.ID}] = &Group{Rows: members}
 	}
 	slots := GroupID{KindSlot, p.ID}
 	owners := slotOwners(p)
@@ -173,17 +174,7 @@ func (f frame) renderPool(p *state.Pool, before rendered) (rendered, error) {
 		}
 		groups[slots] = &Group{Rows: rows}
 	}
-	return rendered{pool: *p, groups: groups, owners: owners}, nil
-}
-
-func (f frame) rowsOf(m *state.Member, p *state.Pool) []*openflow.FlowMod {
-	switch p.Mode {
-	case config.ModeDSR:
-		return f.dsrFlows(m, p.ID)
-	case config.ModeTunnel:
-		return f.tunnelFlows(m, p)
-	}
-	return f.memberFlows(m, p.ID)
+	return rendered{pool: *p, behind: behind, groups: groups, owners: owners}, nil
 }
 
 // movingGroup renders the rows of slots that move, and gives these slots, in

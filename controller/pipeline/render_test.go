@@ -47,6 +47,22 @@ func TestRendererReusesWhatHasNotChanged(t *testing.T) {
 	if kept == 0 || kept == 64 {
 		t.Errorf("%d of 64 slots keep their owner", kept)
 	}
+	before := map[*openflow.FlowMod]bool{}
+	for _, row := range first[GroupID{KindMember, 1}].Rows {
+		before[row.Mod] = true
+	}
+	down, again := s.Snapshot().Pool("web").Member("10.30.0.12:8080").Number, 0
+	for _, row := range second[GroupID{KindMember, 1}].Rows {
+		_, _, number := CookieParts(row.Mod.Cookie)
+		if same := before[row.Mod]; same == (number == uint32(down)) {
+			t.Errorf("%s: the same row: %v", row.Mod, same)
+		} else if !same {
+			again++
+		}
+	}
+	if again == 0 {
+		t.Error("a member has no rows")
+	}
 	for _, id := range []GroupID{{KindBase, 0}, {KindReply, 0}, {KindService, 1}} {
 		if first[id] != second[id] {
 			t.Errorf("group %v was rendered again although nothing has changed for it", id)

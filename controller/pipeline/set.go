@@ -98,22 +98,27 @@ func (s Set) Flows() []*openflow.FlowMod {
 }
 
 func newGroup(mods []*openflow.FlowMod) (*Group, error) {
-	g := &Group{Rows: make([]Row, 0, len(mods))}
+	rows, err := sortedRows(mods)
+	return &Group{Rows: rows}, err
+}
+
+func sortedRows(mods []*openflow.FlowMod) ([]Row, error) {
+	rows := make([]Row, 0, len(mods))
 	var e encoder
 	for _, mod := range mods {
 		row, err := e.row(mod)
 		if err != nil {
 			return nil, err
 		}
-		g.Rows = append(g.Rows, row)
+		rows = append(rows, row)
 	}
-	slices.SortFunc(g.Rows, func(a, b Row) int { return a.compare(&b) })
-	for i := 1; i < len(g.Rows); i++ {
-		if g.Rows[i].compare(&g.Rows[i-1]) == 0 {
-			return nil, fmt.Errorf("two flows with one match: %s and %s", g.Rows[i-1].Mod, g.Rows[i].Mod)
+	slices.SortFunc(rows, func(a, b Row) int { return a.compare(&b) })
+	for i := 1; i < len(rows); i++ {
+		if rows[i].compare(&rows[i-1]) == 0 {
+			return nil, fmt.Errorf("two flows with one match: %s and %s", rows[i-1].Mod, rows[i].Mod)
 		}
 	}
-	return g, nil
+	return rows, nil
 }
 
 // FromSwitch turns the flows that a switch returned into a set. Flows of

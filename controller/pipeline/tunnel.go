@@ -14,15 +14,15 @@ var tooBig = openflow.Reg9.Range(0, 0)
 // tunnelFlows are the rows of a member that has the VIP itself, and that packets
 // reach in a tunnel. Open vSwitch neither fragments what it puts into one nor
 // tells anybody that it does not fit: the controller does, by what reg7 says.
-func (fr frame) tunnelFlows(m *state.Member, p *state.Pool) []*openflow.FlowMod {
-	cookie := Cookie(KindMember, p.ID, uint32(m.Number))
+func (fr frame) tunnelFlows(m *state.Member, pool uint16, tunnel config.Tunnel) []*openflow.FlowMod {
+	cookie := Cookie(KindMember, pool, uint32(m.Number))
 	addr := m.Address.Addr()
 	match := openflow.Match{openflow.Reg2.Exact(uint64(m.Number)), familyOfAddr(addr).isIP}
 	remote := openflow.TunnelIPv4Dst
 	if addr.Is6() {
 		remote = openflow.TunnelIPv6Dst
 	}
-	room := p.Tunnel.Inner(addr.Is6())
+	room := tunnel.Inner(addr.Is6())
 	return []*openflow.FlowMod{
 		flow(cookie, TableMember, prioOpened, match, apply(
 			openflow.Note(m.Address.String()),
@@ -34,7 +34,7 @@ func (fr frame) tunnelFlows(m *state.Member, p *state.Pool) []*openflow.FlowMod 
 			set(openflow.EthDst.MAC(m.Next.MAC)),
 			openflow.RegLoad{Dst: vlan},
 			set(remote.Addr(addr)),
-			set(openflow.TunnelID.Exact(uint64(p.Tunnel.Key))),
+			set(openflow.TunnelID.Exact(uint64(tunnel.Key))),
 			openflow.RegLoad{Dst: openflow.InPortNXM.Whole(), Value: portNone16},
 			output(openflow.PortNo(m.Next.Port)),
 		)),

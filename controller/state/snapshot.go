@@ -282,6 +282,7 @@ func (s *State) poolSnapshot(c *config.Pool) Pool {
 	kept := s.pools[c.Name]
 	p.Names = s.namesOf(c)
 	asks := s.asks(c)
+	p.Members = make([]Member, 0, len(kept.members)+len(kept.lent))
 	for i := range kept.members {
 		p.Members = append(p.Members, s.memberSnapshot(&kept.members[i]))
 	}
