@@ -223,7 +223,7 @@ type OnAllDown string
 const (
 	OnAllDownDrop   OnAllDown = "drop"
 	OnAllDownKeep   OnAllDown = "keep"   // the last active members go on getting it
-	OnAllDownReject OnAllDown = "reject" // clients are told: TCP reset, ICMP port unreachable
+	OnAllDownReject OnAllDown = "reject" // clients are told: TCP reset, SCTP ABORT, ICMP port unreachable
 )
 
 // Affinity says what of a packet decides the slot.
@@ -238,7 +238,7 @@ const (
 type OtherPorts string
 
 const (
-	OtherPortsReject OtherPorts = "reject" // TCP reset, ICMP port unreachable
+	OtherPortsReject OtherPorts = "reject" // TCP reset, SCTP ABORT, ICMP port unreachable
 	OtherPortsDrop   OtherPorts = "drop"
 )
 

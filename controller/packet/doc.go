@@ -1,6 +1,6 @@
 // Package packet reads and writes the frames that brlb itself has a say in:
 // questions about and announcements of neighbours (ARP, IPv6 neighbour
-// discovery), answers to packets that nobody serves (TCP resets, ICMP errors),
+// discovery), answers to packets that nobody serves (TCP resets, SCTP aborts, ICMP errors),
 // and packets that go back on their way with another destination.
 //
 // Everything is a function of its arguments. A frame begins with its Ethernet

@@ -60,6 +60,7 @@ func (s shape) frame() []byte {
 		binary.BigEndian.PutUint16(transport[4:], uint16(8+len(s.data)))
 	case 132:
 		transport = make([]byte, 12)
+		binary.BigEndian.PutUint32(transport[4:], s.seq) // the verification tag
 	case 1, 58:
 		transport, sumAt = []byte{s.flags, 0, 0, 0, 0, 0, 0, 0}, 2
 	}
@@ -157,7 +158,15 @@ func checkSums(t *testing.T, frame []byte) {
 	if !d.v6() && onesSum(d.ip[:d.size]) != 0xffff {
 		t.Errorf("wrong IPv4 checksum in %x", frame)
 	}
-	if d.proto != 1 {
+	switch d.proto {
+	case 132:
+		zeroed := with(d.payload(), 8, 0, 0, 0, 0)
+		if crc32.Checksum(zeroed, crc32.MakeTable(crc32.Castagnoli)) != binary.LittleEndian.Uint32(d.payload()[8:]) {
+			t.Errorf("wrong SCTP checksum in %x", frame)
+		}
+		return
+	case 1:
+	default:
 		pseudo = append(d.src.AsSlice(), d.dst.AsSlice()...)
 		pseudo = binary.BigEndian.AppendUint32(pseudo, uint32(len(d.payload())))
 		pseudo = append(pseudo, 0, 0, 0, d.proto)

@@ -41,17 +41,21 @@ const (
 )
 
 // Reject returns what a host answers when nobody listens: a reset to a TCP
-// segment (RFC 9293 section 3.10.7.1), port unreachable to anything else (RFC
-// 1812, RFC 4443). The answer comes from the address that the packet was for,
-// and from mac. It fails for what must not be answered: resets, ICMP errors,
-// fragments without the beginning, and what came from or went to a group.
+// segment (RFC 9293 section 3.10.7.1), an ABORT to an SCTP packet (RFC 9260
+// section 8.4), port unreachable to anything else (RFC 1812, RFC 4443). The answer
+// comes from the address that the packet was for, and from mac. It fails for what
+// must not be answered: resets, aborts, ICMP errors, fragments without the
+// beginning, and what came from or went to a group.
 func Reject(frame []byte, mac openflow.MAC) ([]byte, error) {
 	l, d, err := parseAnswerable(frame)
 	if err != nil {
 		return nil, err
 	}
-	if d.proto == protoTCP {
+	switch d.proto {
+	case protoTCP:
 		return reset(&l, &d, mac)
+	case protoSCTP:
+		return abort(&l, &d, mac)
 	}
 	kind, code := byte(icmpUnreachable), byte(icmpPort)
 	if d.v6() {

@@ -54,7 +54,7 @@ func TestErrorsQuoteWhatThereIsRoomFor(t *testing.T) {
 	if err != nil || len(four) != 14+576 {
 		t.Errorf("%d octets, %v", len(four), err)
 	}
-	six, err := Reject(shape{src: client6, dst: vip6, proto: 132, data: data}.frame(), ownMAC)
+	six, err := Reject(shape{src: client6, dst: vip6, proto: 47, data: data}.frame(), ownMAC)
 	if err != nil || len(six) != 14+1280 {
 		t.Errorf("%d octets, %v", len(six), err)
 	}

@@ -155,6 +155,7 @@ func FuzzFrame(f *testing.F) {
 	for _, s := range []shape{
 		{src: client4, dst: vip4, proto: 6, flags: 2}, {src: client6, dst: vip6, proto: 6, flags: 2, options: 2},
 		{src: client4, dst: vip4, proto: 17, data: []byte("x")}, {src: client6, dst: vip6, proto: 132},
+		{src: client4, dst: vip4, proto: 132, data: sctpInit}, {src: client6, dst: vip6, proto: 132, seq: 7, data: []byte{3, 0, 0, 5, 9, 0, 0, 0, 11, 0, 0, 4}},
 		{src: client4, dst: vip4, proto: 1, flags: 8}, {src: client6, dst: vip6, proto: 58, flags: 128, tags: []byte{0x81, 0, 0, 1}},
 	} {
 		f.Add(s.frame())
