@@ -97,7 +97,7 @@ func TestFlushOnARealSwitch(t *testing.T) {
 	}
 
 	fill()
-	for _, f := range allOf(7, &place{addr: netip.MustParseAddr("10.30.0.11"), port: 8080}) {
+	for _, f := range (&standing{flushable: flushable}).allOf(7, &place{addr: netip.MustParseAddr("10.30.0.11"), port: 8080}) {
 		if err := s.Transact(t.Context(), &f); err != nil {
 			t.Fatal(err)
 		}

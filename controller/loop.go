@@ -91,6 +91,7 @@ type switchInfo struct {
 
 	userspace        bool // its datapath
 	keepsReplyTuples bool // see bridge.Connected
+	tracksNoSCTP     bool // likewise
 }
 
 var errStopping = errors.New("brlb is stopping")
@@ -232,7 +233,7 @@ func (l *loop) take(ctx context.Context, event any, ran []chan struct{}) []chan 
 func (l *loop) takeConnected(ctx context.Context, e bridge.Connected, now time.Time) {
 	l.sw = switchInfo{
 		session: e.Session, since: now, description: e.Description, datapathID: e.DatapathID,
-		userspace: l.sw.userspace, keepsReplyTuples: e.KeepsReplyTuples,
+		userspace: l.sw.userspace, keepsReplyTuples: e.KeepsReplyTuples, tracksNoSCTP: e.TracksNoSCTP,
 	}
 	l.judgeDatapath()
 	l.state.SetPorts(e.Ports, now)
@@ -258,7 +259,7 @@ func (l *loop) takeConnected(ctx context.Context, e bridge.Connected, now time.T
 // judgeDatapath has the pipeline do for the datapath what that cannot.
 func (l *loop) judgeDatapath() {
 	l.state.SetFlushReused(l.sw.userspace && l.sw.keepsReplyTuples)
-	l.state.SetAskedND(!l.sw.userspace)
+	l.state.SetKernel(!l.sw.userspace)
 }
 
 // adopt takes over what the switch holds.

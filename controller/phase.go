@@ -145,11 +145,22 @@ func (l *loop) degraded() []string {
 		}
 	}
 	for i := range l.snapshot.Services {
-		if service := &l.snapshot.Services[i]; service.Pool != service.Primary {
+		service := &l.snapshot.Services[i]
+		if service.Pool != service.Primary {
 			say("service %s: backup pool %s serves in place of %s", service.Name, service.Pool, service.Primary)
+		}
+		if l.sw.confusesAssociations(service) {
+			say("service %s: this switch, in userspace, does not know SCTP's ports (Open vSwitch 3.2 does): all associations of a client go to one member, to the port they came for, drained or not", service.Name)
 		}
 	}
 	return wrong
+}
+
+// confusesAssociations says whether a service has SCTP ports that the switch's
+// conntrack does not tell apart.
+func (sw *switchInfo) confusesAssociations(s *state.Service) bool {
+	return sw.userspace && sw.tracksNoSCTP && !s.Stateless &&
+		slices.ContainsFunc(s.Ports, func(p config.Port) bool { return p.Proto == config.ProtoSCTP })
 }
 
 // missing says what must still come before brlb is ready.

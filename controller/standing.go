@@ -16,6 +16,8 @@ type standing struct {
 	members map[uint16]place             // by number
 	ports   map[netip.Addr][]config.Port // that are served, by VIP
 	served  map[netip.Addr]bool          // VIPs that are served, or were
+
+	flushable []uint8 // protocols whose entries the switch can be made to forget
 }
 
 // place is where a member is.
@@ -29,7 +31,10 @@ type place struct {
 }
 
 func standingOf(s *state.Snapshot, served map[netip.Addr]bool) *standing {
-	st := &standing{members: map[uint16]place{}, ports: map[netip.Addr][]config.Port{}, served: served}
+	st := &standing{members: map[uint16]place{}, ports: map[netip.Addr][]config.Port{}, served: served, flushable: flushable}
+	if s.Kernel { // see the pipeline's abortFlow
+		st.flushable = []uint8{conntrack.ProtoTCP, conntrack.ProtoUDP}
+	}
 	for i := range s.Services {
 		for _, vip := range s.Services[i].Addresses {
 			st.ports[vip] = append(st.ports[vip], s.Services[i].Ports...)
@@ -116,7 +121,7 @@ const (
 // its number, and the address where its answers come from, are those of one member.
 func (st *standing) fate(e *conntrack.Entry) fate {
 	_, number := pipeline.MarkParts(e.Mark)
-	if number == 0 || !e.Open() || !slices.Contains(flushable, e.Proto) {
+	if number == 0 || !e.Open() || !slices.Contains(st.flushable, e.Proto) {
 		return stays
 	}
 	m, known := st.members[number]

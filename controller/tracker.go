@@ -239,9 +239,9 @@ func exactly(zone uint16, e *conntrack.Entry) *openflow.CTFlush {
 }
 
 // allOf flushes whatever is answered from a place.
-func allOf(zone uint16, at *place) []openflow.CTFlush {
-	flushes := make([]openflow.CTFlush, len(flushable))
-	for i, proto := range flushable {
+func (st *standing) allOf(zone uint16, at *place) []openflow.CTFlush {
+	flushes := make([]openflow.CTFlush, len(st.flushable))
+	for i, proto := range st.flushable {
 		flushes[i] = openflow.CTFlush{
 			Proto: proto, HasZone: true, Zone: zone,
 			Reply: openflow.CTTuple{Src: at.addr, SrcPort: at.port},
@@ -276,7 +276,7 @@ func (t *tracker) flushBlindly(ctx context.Context, v *view) bool {
 				"pool", member.pool, "member", member.name)
 			continue
 		}
-		flushes = append(flushes, allOf(v.snapshot.Zone, &member)...)
+		flushes = append(flushes, t.standing.allOf(v.snapshot.Zone, &member)...)
 	}
 	err := t.loop.bridge.Forget(ctx, flushes)
 	switch {

@@ -15,7 +15,7 @@ import (
 )
 
 // statelessPorts are what the members of stateless pools serve in these tests.
-const statelessPorts = "ports: [8080/tcp, 8080/udp, 9000-9003/tcp]"
+const statelessPorts = "ports: [8080/tcp, 8080/udp, 8080/sctp, 9000-9003/tcp]"
 
 // tunnelled is a stand whose members have the VIP themselves, get its packets
 // through a tunnel, and answer directly.

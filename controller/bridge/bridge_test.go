@@ -393,7 +393,7 @@ func TestTheMeterComesBeforeTheRows(t *testing.T) {
 func TestForeignChangesAreTold(t *testing.T) {
 	st := newStand(t)
 	connected := next[Connected](t, st)
-	if !connected.Watched || !connected.KeepsReplyTuples || connected.Description != "Open vSwitch 3.1.0" || len(connected.Flows) != 0 || len(connected.Ports) != 3 {
+	if !connected.Watched || !connected.KeepsReplyTuples || !connected.TracksNoSCTP || connected.Description != "Open vSwitch 3.1.0" || len(connected.Flows) != 0 || len(connected.Ports) != 3 {
 		t.Errorf("%+v", connected)
 	}
 	f := openflow.NewFlowMod(openflow.FlowAdd)

@@ -20,9 +20,12 @@ type Connected struct {
 	// keeps the reply tuple of an entry that a SYN has ended: Open vSwitch 3.0
 	// to 3.2.
 	KeepsReplyTuples bool
-	Flows            []openflow.FlowStats // own flows
-	Ports            []state.Port
-	Watched          bool // foreign changes are told by the switch; otherwise brlb looks now and then
+	// TracksNoSCTP says that, if the datapath is in userspace, conntrack knows
+	// nothing of SCTP's ports: Open vSwitch before 3.2.
+	TracksNoSCTP bool
+	Flows        []openflow.FlowStats // own flows
+	Ports        []state.Port
+	Watched      bool // foreign changes are told by the switch; otherwise brlb looks now and then
 }
 
 // Connecting says that a connection was made and the handshake begins.

@@ -63,8 +63,9 @@ func (v *serving) learn(m *openflow.PacketIn) {
 }
 
 // answer answers what the switch cannot: a neighbour solicitation without the
-// asker's MAC, a packet that nobody serves, one whose time to live has run out, and
-// one that is too long. The answer leaves by the port where the packet came in.
+// asker's MAC, a packet that nobody serves, one whose time to live has run out, one
+// that is too long, and one of an SCTP association that must end. All but the last
+// answer leave by the port where the packet came in.
 func answer(m *openflow.PacketIn, w *Wants) ([]openflow.Message, error) {
 	var frame []byte
 	var err error
@@ -72,6 +73,9 @@ func answer(m *openflow.PacketIn, w *Wants) ([]openflow.Message, error) {
 	case pipeline.TableOwn:
 		frame, err = packet.Advertise(m.Data, w.MAC, w.routes)
 	case pipeline.TableMember, pipeline.TableToMember:
+		if pipeline.Aborts(m.Match) {
+			return end(m, w)
+		}
 		if room, yes := pipeline.TooBig(m.Match); yes {
 			frame, err = tooBig(m, w, room)
 			break
@@ -96,6 +100,15 @@ func expired(m *openflow.PacketIn, w *Wants) ([]byte, error) {
 		return nil, err
 	}
 	return packet.Expired(packet.Tag(frame, pipeline.StrippedTag(m.Match)), w.MAC, w.speaker(ends.Dst.Addr()))
+}
+
+// end ends an SCTP association in the place of its member.
+func end(m *openflow.PacketIn, w *Wants) ([]openflow.Message, error) {
+	frame, err := packet.Reject(m.Data, w.MAC)
+	if err != nil {
+		return nil, err
+	}
+	return []openflow.Message{through(m, pipeline.AsAnswer(w.Zone), frame)}, nil
 }
 
 // tooBig says how long a packet may be on its way to a member.

@@ -137,6 +137,31 @@ func TestPutBack(t *testing.T) {
 	}
 }
 
+// The association of a member that must lose it is ended as if the member did so:
+// by an ABORT that passes conntrack on its way to the client.
+func TestAssociationsAreEnded(t *testing.T) {
+	frame, err := packet.SetDestination(append(segment(t, 132, client, member), 0, 0, 0, 0), member)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copy(frame[14+20+12:], []byte{4, 0, 0, 8}) // a HEARTBEAT
+	m := handedUp(frame, 132, client, vip)
+	m.Table, m.Match = pipeline.TableToMember, append(m.Match, openflow.Reg9.Exact(2))
+	messages, err := answer(m, &Wants{MAC: ownMAC, Gateways: gateways(), Zone: 5})
+	if err != nil || len(messages) != 1 {
+		t.Fatal(messages, err)
+	}
+	out := messages[0].(*openflow.PacketOut)
+	ends, err := packet.ReadTuple(out.Data)
+	if err != nil || ends.Src != member || ends.Dst != client || out.Data[14+20+12] != 6 {
+		t.Errorf("%x, %v", out.Data, err)
+	}
+	ct, ok := out.Actions[0].(openflow.CT)
+	if !ok || ct.Zone != 5 || ct.Table != pipeline.TableReply || ct.Commit {
+		t.Errorf("actions %v", out.Actions)
+	}
+}
+
 // Whatever a switch hands up, nothing panics, what came is not changed, and the
 // switch can be sent what comes of it.
 func FuzzHandedUp(f *testing.F) {

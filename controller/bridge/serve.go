@@ -134,6 +134,7 @@ func (v *serving) inventory(ctx context.Context) (Connected, error) {
 	c.Description = fmt.Sprintf("%s %s", desc.Hardware, desc.Software)
 	major, minor, ok := s.SoftwareVersion()
 	c.KeepsReplyTuples = ok && major == 3 && minor <= 2
+	c.TracksNoSCTP = ok && (major < 3 || major == 3 && minor < 2)
 	if err := s.Send(ctx, &openflow.SetConfig{SwitchConfig: openflow.SwitchConfig{MissSendLen: missSendLen}}); err != nil {
 		return c, fmt.Errorf("set config: %w", err)
 	}

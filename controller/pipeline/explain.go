@@ -104,6 +104,10 @@ func memberRow(f *openflow.FlowMod) string {
 			return "gets a new connection from its own side of the bridge"
 		}
 		return "gets a new connection: NAT, remember the way back"
+	case TableToMember:
+		if f.Priority == prioAbort {
+			return "must lose its SCTP associations: the controller ends them"
+		}
 	}
 	return "gets the packet: MACs, ttl, output"
 }
@@ -214,6 +218,8 @@ func baseRow(f *openflow.FlowMod) string {
 			return "a client on the members' own network: the member knows it as the gateway"
 		case prioExpired:
 			return "the packet's time to live ends here: its sender is told"
+		case prioAbortRest:
+			return "an SCTP association whose member is gone: the controller ends it"
 		}
 	case TableError:
 		if f.Priority == prioRow {

@@ -150,6 +150,9 @@ func (fr frame) baseFlows(drop bool, host openflow.MAC, tunnels []uint32) []*ope
 	if len(tunnels) > 0 {
 		flows = append(flows, tooBigFlows()...)
 	}
+	if fr.kernel {
+		flows = append(flows, abortRest()...)
+	}
 	return append(flows, fr.ndFlows()...)
 }
 
@@ -442,6 +445,9 @@ func (fr frame) memberFlows(m *state.Member, pool uint16) []*openflow.FlowMod {
 		flows = append(flows, flow(cookie, TableVIP, prioReused,
 			openflow.Match{ctState(ctTracked, ctInvalid), openflow.CTMark.Exact(uint64(Mark(pool, m.Number))), f.isIP, isTCP, isSYN},
 			apply(known()...), openflow.GotoTable(TableToMember)))
+	}
+	if m.Cut && fr.kernel {
+		flows = append(flows, abortFlow(m, pool))
 	}
 	return append(flows,
 		turnFlow(m, cookie),

@@ -103,14 +103,16 @@ const (
 	prioHost      = 2     // with miss: drop, to and from the bridge's own device
 	prioMiss      = 1
 
-	prioRow     = 100 // rows of own tables
-	prioTooBig  = 130 // a packet that is too long for its tunnel
-	prioHairpin = 112 // a connection that leaves by the port by which it came
-	prioOpened  = 120 // a packet that has only opened a flow
-	prioSpecial = 110 // rows before those
-	prioSilence = 60  // what is neither served nor refused
-	prioRefuse  = 50  // what is refused: the client is told
-	prioFloor   = 0   // what remains: dropped, counted
+	prioRow       = 100 // rows of own tables
+	prioTooBig    = 130 // a packet that is too long for its tunnel
+	prioHairpin   = 112 // a connection that leaves by the port by which it came
+	prioOpened    = 120 // a packet that has only opened a flow
+	prioAbort     = 118 // an SCTP association that must end
+	prioSpecial   = 110 // rows before those
+	prioSilence   = 60  // what is neither served nor refused
+	prioRefuse    = 50  // what is refused: the client is told
+	prioAbortRest = 10  // what is left of SCTP associations whose member is gone
+	prioFloor     = 0   // what remains: dropped, counted
 
 	// Table 2, after ct(nat): what still has the VIP as destination is new; all
 	// else has been translated by an entry.

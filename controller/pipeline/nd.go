@@ -33,7 +33,7 @@ func solicitFlow(addr netip.Addr) *openflow.FlowMod {
 
 // routerFlows have the advertisements of a gateway say that it is a router.
 func (fr frame) routerFlows(addr netip.Addr) []*openflow.FlowMod {
-	if fr.askedND {
+	if fr.kernel {
 		return nil
 	}
 	return []*openflow.FlowMod{flow(Cookie(KindOwn, 0, 0), TableAdvertise, prioSpecial,
@@ -51,7 +51,7 @@ func (fr frame) ndFlows() []*openflow.FlowMod {
 		row(TableClassify, prioAnswer, append(isND(ndAdvertise), openflow.EthDst.MAC(fr.mac)), apply(toController())),
 		row(TableAdvertise, prioFloor, nil),
 	}
-	if fr.askedND {
+	if fr.kernel {
 		return append(flows, row(TableOwn, prioSpecial, isND(ndSolicit), handUp()...))
 	}
 	// A flow may only set what its match says is there, so that a solicitation

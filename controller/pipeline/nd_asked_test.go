@@ -16,7 +16,7 @@ pools:
 services:
   web: {address: "2001:db8::100", ports: [80/tcp], pool: web}
 `)
-	s.SetAskedND(true)
+	s.SetKernel(true)
 	asked := 0
 	for _, f := range render(t, s.Snapshot()).Flows() {
 		text := f.String()

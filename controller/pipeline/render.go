@@ -29,11 +29,11 @@ type frame struct {
 	mac         openflow.MAC
 	zone        uint16
 	flushReused bool
-	askedND     bool
+	kernel      bool
 }
 
 func frameOf(s *state.Snapshot) frame {
-	return frame{mac: s.MAC, zone: s.Zone, flushReused: s.FlushReused, askedND: s.AskedND}
+	return frame{mac: s.MAC, zone: s.Zone, flushReused: s.FlushReused, kernel: s.Kernel}
 }
 
 type rendered struct {

@@ -23,9 +23,9 @@ type Snapshot struct {
 	// FlushReused has the old entry of a port flushed before a SYN from it meets
 	// that: the switch's conntrack needs it.
 	FlushReused bool
-	// AskedND has the controller answer neighbour solicitations: the kernel's
-	// datapath cannot.
-	AskedND  bool
+	// Kernel says that the datapath is the kernel's. The controller does for it what
+	// it cannot: answer neighbour solicitations, and end SCTP associations.
+	Kernel   bool
 	Drop     bool // what is none of brlb's business: drop instead of NORMAL
 	Gateways []netip.Prefix
 	Services []Service // sorted by name
@@ -180,7 +180,7 @@ func (s *State) Snapshot() *Snapshot {
 		MAC:         s.mac,
 		Zone:        s.cfg.Zone,
 		FlushReused: s.flushReused,
-		AskedND:     s.askedND,
+		Kernel:      s.kernel,
 		Drop:        s.cfg.Miss == config.MissDrop,
 		Gateways:    s.cfg.Gateways,
 		Ports:       s.portList,
@@ -250,7 +250,7 @@ func (s *State) serviceList() []Service {
 
 // equal says whether two pictures are the same but for Revision.
 func (s *Snapshot) equal(o *Snapshot) bool {
-	return s.Bridge == o.Bridge && s.MAC == o.MAC && s.Zone == o.Zone && s.FlushReused == o.FlushReused && s.AskedND == o.AskedND && s.Drop == o.Drop &&
+	return s.Bridge == o.Bridge && s.MAC == o.MAC && s.Zone == o.Zone && s.FlushReused == o.FlushReused && s.Kernel == o.Kernel && s.Drop == o.Drop &&
 		slices.Equal(s.Gateways, o.Gateways) && slices.Equal(s.Ports, o.Ports) &&
 		SameServices(s.Services, o.Services) &&
 		(shared(s.Pools, o.Pools) || slices.EqualFunc(s.Pools, o.Pools, func(a, b Pool) bool { return a.Equal(&b) }))

@@ -19,7 +19,7 @@ type State struct {
 	cfg         *config.Config
 	mac         openflow.MAC
 	flushReused bool
-	askedND     bool
+	kernel      bool
 	own         map[netip.Addr]bool      // VIPs and gateways
 	mustListen  map[string][]config.Port // where members of stateless pools have to
 	byPort      map[string]bool          // checks of type port, by name
@@ -286,8 +286,8 @@ func (s *State) SetMAC(mac openflow.MAC) { s.mac = mac }
 // that are used again flushed.
 func (s *State) SetFlushReused(flush bool) { s.flushReused = flush }
 
-// SetAskedND says whether the controller has to answer neighbour solicitations.
-func (s *State) SetAskedND(asked bool) { s.askedND = asked }
+// SetKernel says whether the switch's datapath is the kernel's.
+func (s *State) SetKernel(kernel bool) { s.kernel = kernel }
 
 // SetDeclared replaces the members declared in OVSDB.
 func (s *State) SetDeclared(declared []Declared, now time.Time) {

@@ -13,7 +13,7 @@ for dir in /dev/shm /run /tmp /var/log; do
 done
 hostname guest
 ip link set lo up
-modprobe openvswitch
+modprobe -a openvswitch sctp
 stty -F /dev/ttyS1 raw
 cd /guest || exit
 sh run </dev/null >/dev/ttyS1 2>&1

@@ -39,6 +39,7 @@ var scenarios = []string{
 	"TestOtherPorts",
 	"TestConnectionsOfADownMember",
 	"TestTransition",
+	"TestSCTP",
 }
 
 // build compiles what the guest needs, without libraries.

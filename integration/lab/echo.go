@@ -56,6 +56,14 @@ func serveEcho(name, addr string) error {
 	}
 	defer datagrams.Close()
 	go serveDatagrams(datagrams, name)
+	if HasSCTP() {
+		associations, err := listenSCTP(addr)
+		if err != nil {
+			return fmt.Errorf("lab server %s: %w", name, err)
+		}
+		defer associations.Close()
+		go serveSCTP(associations, name)
+	}
 	e := &echo{name: name}
 	e.health.Store(http.StatusOK)
 	mux := http.NewServeMux()

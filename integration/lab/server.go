@@ -25,7 +25,7 @@ const serverTimeout = 10 * time.Second
 //	/stream?ms=N a byte every N ms, without end
 //
 // with keep-alive as the client likes. A datagram to the same port comes back
-// with the name before it.
+// with the name before it, and so does an SCTP message where the kernel has SCTP.
 type Server struct {
 	name, addr string
 	host       *Host

@@ -48,7 +48,10 @@ func OwnerOf(slots *api.Slots, proto string, src, dst netip.AddrPort) string {
 	if dst.Addr().Is6() {
 		packet.EthType = 0x86dd
 	}
-	if proto == "udp" {
+	switch proto {
+	case "sctp":
+		packet.Proto = 132
+	case "udp":
 		// symmetric_l4 has no ports of UDP; the pipeline puts them into the MAC.
 		packet.Proto = 17
 		packet.EthSrc = [6]byte{2: byte(dst.Port() >> 8), 3: byte(dst.Port()), 4: byte(src.Port() >> 8), 5: byte(src.Port())}
