@@ -57,7 +57,7 @@ func (b behind) members(members []state.Member, before rendered) ([]Row, error) 
 // sameRows says whether two pictures of a member, which has one address, make the
 // same rows.
 func sameRows(a, b *state.Member) bool {
-	return a.Number == b.Number && a.HasNext == b.HasNext && a.Next == b.Next && a.Active == b.Active
+	return a.Number == b.Number && a.HasNext == b.HasNext && a.Next == b.Next && a.Active == b.Active && a.Cut == b.Cut
 }
 
 // rowsOf are the rows of one member, if packets can reach it.

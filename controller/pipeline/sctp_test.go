@@ -3,6 +3,7 @@ package pipeline
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"brlb/controller/state"
 )
@@ -11,8 +12,13 @@ import (
 // controller, where the switch cannot forget them; so are those of members that
 // are gone.
 func TestAbort(t *testing.T) {
+	r := NewRenderer()
 	rows := func(s *state.State) (members, rest int) {
-		for _, f := range render(t, s.Snapshot()).Flows() {
+		set, _, err := r.Render(s.Snapshot())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range set.Flows() {
 			text := f.String()
 			if !strings.Contains(text, "load:0x1->NXM_NX_REG9[1]") {
 				continue
@@ -41,6 +47,14 @@ func TestAbort(t *testing.T) {
 	expect("on the kernel's datapath", 0, 2)
 	judge(s, state.Down, s.Probes()[0])
 	expect("with a member down", 1, 2)
+	judge(s, state.Up, s.Probes()[0])
+	drained := s.Snapshot().Pools[0].Members[0].ID
+	s.SetOverride(drained, state.Override{State: state.Draining, Until: start.Add(time.Minute), At: start})
+	expect("with a member that drains", 0, 2)
+	s.Tick(start.Add(time.Minute))
+	expect("after the drain's deadline", 1, 2)
+	s.SetOverride(drained, state.Override{State: state.Enabled, At: start})
+	judge(s, state.Down, s.Probes()[0])
 	s.SetKernel(false)
 	expect("in userspace, with a member down", 0, 0)
 }
