@@ -127,7 +127,7 @@ func (r *reconciler) plan(s *state.Snapshot, now time.Time) (*plan, error) {
 		r.problem, r.failures = "", 0
 		return nil, nil
 	}
-	diff.Mods = append(diff.Mods, pipeline.Forget(s)...)
+	diff.Mods = append(diff.Mods, pipeline.Forget(s, r.installed)...)
 	r.inFlight = &plan{session: r.session, snapshot: s, diff: diff}
 	return r.inFlight, nil
 }

@@ -24,9 +24,10 @@ var (
 	slotRegister  = regexp.MustCompile(`\breg1=(0x[0-9a-f]+|[0-9]+)`)
 	ownerRegister = regexp.MustCompile(`\breg2=(0x[0-9a-f]+|[0-9]+)`)
 	placeRegister = regexp.MustCompile(`\breg4=(0x[0-9a-f]+|[0-9]+)`)
-	heirRegister  = regexp.MustCompile(`\breg7=(0x[0-9a-f]+|[0-9]+)`) // of a connection that would be learned
-	actionsLine   = regexp.MustCompile(`(?m)^Datapath actions: (.*)$`)
-	newSource     = regexp.MustCompile(`\bnat\(src=([0-9a-f.:]+)\)`)
+	// The switch learns nothing in a trace: this would be the connection's member.
+	heirRegister = regexp.MustCompile(`load:(0x[0-9a-f]+)->NXM_NX_REG7\[\]\s+learn\(.*\s+.*learn action ignored`)
+	actionsLine  = regexp.MustCompile(`(?m)^Datapath actions: (.*)$`)
+	newSource    = regexp.MustCompile(`\bnat\(src=([0-9a-f.:]+)\)`)
 )
 
 // traceSwitch asks the switch where the first packet of a connection goes.
@@ -42,8 +43,8 @@ func (l *loop) traceSwitch(ctx context.Context, v *view, offline *api.Trace, t p
 	if final := finalFlow.FindAllString(text, -1); len(final) > 0 {
 		last := final[len(final)-1]
 		answer.Slot, answer.Number = register(slotRegister, last), register(ownerRegister, last)
-		if strings.Contains(text, "learn action ignored") {
-			answer.Number = register(heirRegister, last)
+		if heir := register(heirRegister, text); heir > 0 {
+			answer.Number = heir
 		}
 		answer.Learned = register(placeRegister, last) == pipeline.Placed
 	}

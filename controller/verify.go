@@ -23,23 +23,18 @@ func (l *loop) Verify(ctx context.Context) (*api.Verify, error) {
 	if err != nil {
 		return nil, err
 	}
-	own, err := pipeline.FromSwitch(flows)
+	c, err := checkFlows(v, flows)
 	if err != nil {
 		return nil, err
 	}
-	c := &checker{view: v, own: own, all: flows}
-	for i := range v.snapshot.Pools {
-		c.pool(&v.snapshot.Pools[i])
-	}
-	c.floor()
-	c.foreign()
-	c.same()
+	c.meters(l.bridge.Meters(ctx))
 	c.attachment(l.inv.Attachment())
 	if v.config.OpenFlow.Mode == config.ModeController {
 		c.say("controller role", l.bridge.Leads() || !v.writer, "%s", role(l.bridge.Leads(), v.writer))
 	}
 	c.conntrack(ctx)
 	c.timeouts(l.inv.Timeouts())
+	c.tunnels(l.inv.Tunnels())
 	if v.sw.userspace {
 		c.routes(ctx)
 	}
@@ -50,12 +45,33 @@ func (l *loop) Verify(ctx context.Context) (*api.Verify, error) {
 	return doc, nil
 }
 
+// checkFlows checks what the switch holds.
+func checkFlows(v *view, flows []openflow.FlowStats) (*checker, error) {
+	own, err := pipeline.FromSwitch(flows)
+	if err != nil {
+		return nil, err
+	}
+	c := &checker{view: v, own: own, all: flows, adopted: pipeline.Members(own), fronts: pipeline.Fronts(own)}
+	for i := range v.snapshot.Pools {
+		c.pool(&v.snapshot.Pools[i])
+	}
+	c.floor()
+	c.foreign()
+	c.same()
+	c.hairpin()
+	c.transitions()
+	return c, nil
+}
+
 // checker collects the results.
 type checker struct {
-	view   *view
-	own    pipeline.Set
-	all    []openflow.FlowStats
-	checks []api.VerifyCheck
+	view    *view
+	own     pipeline.Set
+	adopted []state.Adopted // members, as own has them
+	fronts  []state.Front   // likewise, VIPs
+	all     []openflow.FlowStats
+	wrong   []openflow.Message // what would make own as it should be
+	checks  []api.VerifyCheck
 }
 
 func (c *checker) say(name string, ok bool, format string, args ...any) {
@@ -84,6 +100,7 @@ func (c *checker) pool(p *state.Pool) {
 	c.anchor(name, p)
 	c.say(name+"owners are active", len(strangers) == 0, "%s", orAll(strangers, "every slot belongs to an active member"))
 	c.members(name, p)
+	c.family(name, p)
 }
 
 // links reads how many links the pool's multipath rows have, each number once.
@@ -146,7 +163,7 @@ func (c *checker) owners(p *state.Pool, rows []pipeline.Row) (keys []string, str
 func (c *checker) members(name string, p *state.Pool) {
 	var wrong []string
 	found := map[uint16]state.Adopted{}
-	for _, a := range pipeline.Members(c.own) {
+	for _, a := range c.adopted {
 		if a.PoolID == p.ID {
 			found[a.Number] = a
 		}
@@ -208,7 +225,8 @@ func (c *checker) same() {
 		return
 	}
 	diff := pipeline.Diff(c.own, desired, held)
-	c.say("flows", len(diff.Mods) == 0, "%d own flows, %d missing or wrong, %d too many", c.own.Len(), diff.Added, diff.Deleted)
+	c.wrong = diff.Mods
+	c.say("flows", len(diff.Mods) == 0, "%d own flows, %d missing or wrong, %d too many%s", c.own.Len(), diff.Added, diff.Deleted, c.repaired())
 }
 
 // attachment checks what OVSDB says of the bridge's controllers.

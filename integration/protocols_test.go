@@ -157,6 +157,37 @@ func TestTraceAgrees(t *testing.T) {
 	}
 }
 
+// Meters that somebody else has changed are found by verify, and set right again.
+func TestMetersAreVerified(t *testing.T) {
+	onUserspace(t, func(t *testing.T, s *stand.Stand) {
+		verified(t, s)
+		failed := func() string {
+			verify, err := s.API.Verify(t.Context())
+			must(t, err)
+			for _, check := range verify.Checks {
+				if !check.OK {
+					return check.Name + ": " + check.Detail
+				}
+			}
+			return ""
+		}
+		_, err := s.Lab.Ofctl("-OOpenFlow14", "mod-meter", s.Lab.Bridge(), "meter=46875,pktps,bands=type=drop,rate=5")
+		must(t, err)
+		if got := failed(); !strings.HasPrefix(got, "meters: meter 46875 is not one of 1000 packets a second") {
+			t.Errorf("verify says %q", got)
+		}
+		// The next look at the switch comes early when a flow is gone.
+		_, err = s.Lab.Ofctl("-OOpenFlow14", "--strict", "del-flows", s.Lab.Bridge(), "table=11,priority=100,reg0=1,reg1=5")
+		must(t, err)
+		eventually(t, "all is well again", func() bool { return failed() == "" })
+
+		// The flows go with a meter.
+		_, err = s.Lab.Ofctl("-OOpenFlow14", "del-meter", s.Lab.Bridge(), "meter=46875")
+		must(t, err)
+		eventually(t, "all is well once more", func() bool { return failed() == "" })
+	})
+}
+
 // agreed traces a packet, and demands that the switch says the same.
 func agreed(t *testing.T, s *stand.Stand, req api.TraceRequest) *api.Trace {
 	t.Helper()

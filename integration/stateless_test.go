@@ -118,6 +118,30 @@ func moveSlots(t *testing.T, s *stand.Stand) {
 	verified(t, s)
 }
 
+// What the switch has learned goes with the members that it is about.
+func TestRemovedMembersAreForgotten(t *testing.T) {
+	s := dsr(t, "    transition: 10m\n")
+	_, err := s.API.Change(t.Context(), "drain", api.ChangeRequest{Member: "be1", Who: "test", WaitSeconds: 30})
+	must(t, err)
+	await(t, s, "a transition", func(st *api.Status) bool { return st.Pools[0].Moving > 0 && !st.Pools[0].MovingSoon && st.InSync })
+	openStreams(t, s, 80)
+	learnedOf := func() (table9 int) {
+		out, err := s.Lab.Ofctl("-OOpenFlow14", "--no-names", "dump-flows", s.Lab.Bridge(), "table=9,cookie=0xb71b090001000000/0xffffffffff000000")
+		must(t, err)
+		return strings.Count(out, "table=9")
+	}
+	before := learnedOf()
+	verified(t, s)
+	must(t, s.WriteConfig(removeMember(s.DefaultConfig(), "be2")))
+	_, err = s.API.Reload(t.Context(), api.ReloadRequest{})
+	must(t, err)
+	await(t, s, "be2 gone", stand.Steady(2))
+	verified(t, s)
+	if after := learnedOf(); after == 0 || after >= before {
+		t.Errorf("the switch knows %d connections that it has learned of, %d before", after, before)
+	}
+}
+
 func openStreams(t *testing.T, s *stand.Stand, n int) []*lab.Stream {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

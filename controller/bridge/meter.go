@@ -10,6 +10,43 @@ import (
 	"brlb/openflow/session"
 )
 
+// Meters reads the meters that the switch has.
+func (b *Bridge) Meters(ctx context.Context) ([]openflow.MeterConfig, error) {
+	s := b.session(0)
+	if s == nil {
+		return nil, ErrNotConnected
+	}
+	return readMeters(ctx, s)
+}
+
+func readMeters(ctx context.Context, s *session.Session) ([]openflow.MeterConfig, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	var meters []openflow.MeterConfig
+	err := s.Multipart(ctx, openflow.MeterConfigRequest{ID: openflow.MeterAll}, func(part openflow.MultipartReplyBody) error {
+		list, _ := part.(openflow.MeterConfigReply)
+		meters = append(meters, list...)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read meters: %w", err)
+	}
+	return meters, nil
+}
+
+// keepMeters sets meters right that somebody has changed. Nothing tells of that.
+func (v *serving) keepMeters(ctx context.Context) error {
+	if !v.bridge.leads.Load() {
+		return nil
+	}
+	meters, err := readMeters(ctx, v.session)
+	if err != nil || len(pipeline.WrongMeters(meters)) == 0 {
+		return err
+	}
+	v.bridge.opts.Logger.Warn("somebody else has changed brlb's meters: repairing")
+	return setMeters(ctx, v.session)
+}
+
 // setMeters makes the switch have the meters that the pipeline's rows name. A
 // switch that has restarted has lost them.
 func setMeters(ctx context.Context, s *session.Session) error {

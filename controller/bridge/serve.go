@@ -257,6 +257,9 @@ func (v *serving) loop(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
+			if err := v.keepMeters(ctx); err != nil {
+				return err
+			}
 			look.Reset(untilLook(audit, took))
 		case event, ok := <-v.session.Events():
 			if !ok {

@@ -71,6 +71,20 @@ func (i *Inventory) tunnelsWanted() TunnelWants {
 	return i.tunnels
 }
 
+// Tunnels says what of the ports for tunnels is not as it should be.
+func (i *Inventory) Tunnels() []string {
+	i.mu.Lock()
+	replica, wants := i.replica, i.tunnels
+	i.mu.Unlock()
+	if replica == nil {
+		return nil // the bridge's settings say so
+	}
+	view := vswitch.View{Snapshot: replica.Snapshot()}
+	bridge, _ := view.Bridge(i.opts.Bridge)
+	plan, _ := tunnelPlan(view, i.opts.Bridge, wants)
+	return append(plan.Changes, tunnelProblems(view, bridge, wants)...)
+}
+
 // tunnelProblems says why ports for tunnels are not as they should be.
 func tunnelProblems(view vswitch.View, bridge vswitch.Bridge, wants TunnelWants) (problems []string) {
 	for _, row := range view.BridgeInterfaces(bridge) {

@@ -253,3 +253,21 @@ func memberName(pool *state.Pool, number uint16) string {
 	}
 	return fmt.Sprintf("member %d", number)
 }
+
+// IsHairpin says whether a flow is there for clients on the members' own network.
+func IsHairpin(f *openflow.FlowMod) bool {
+	switch f.Table {
+	case TableClassify:
+		return f.Priority == prioToGateway
+	case TableMember, TableToMember:
+		return f.Priority == prioHairpin
+	}
+	return f.Table == TableHairpin
+}
+
+// IsTransition says whether a flow is there for slots that move between members of
+// stateless pools.
+func IsTransition(f *openflow.FlowMod) bool {
+	kind, _, _ := CookieParts(f.Cookie)
+	return kind == KindMoving || f.Table == TablePlace || f.Table == TableLearned || f.Table == TableHash && f.Priority == prioOpened
+}

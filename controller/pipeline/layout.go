@@ -1,10 +1,6 @@
 package pipeline
 
-import (
-	"fmt"
-
-	"brlb/openflow"
-)
+import "fmt"
 
 // Tables of the bridge that brlb uses. Table 0 is shared with others; the
 // remaining ones are brlb's own.
@@ -60,29 +56,6 @@ const (
 	// Placed in reg4: reg2 holds the member of a learned connection.
 	Placed = 2
 )
-
-// The switch's meters bound how many packets go to the controller per second,
-// and at once: those that are refused, and those that it must deal with so that
-// others can be served. A flood of the first does not crowd out the second.
-const (
-	meterRefused = cookieTag
-	meterServed  = cookieTag + 1
-	meterRate    = 1000
-	meterBurst   = 200
-)
-
-// Meters returns the meters that rows name. They are no flows, so no bundle can
-// bring them: a switch must have them before it gets the rows.
-func Meters() []*openflow.MeterMod {
-	var meters []*openflow.MeterMod
-	for _, id := range []uint32{meterRefused, meterServed} {
-		meters = append(meters, &openflow.MeterMod{
-			Command: openflow.MeterAdd, Flags: openflow.MeterPktps | openflow.MeterBurst, ID: id,
-			Bands: []openflow.MeterBand{{Kind: openflow.BandDrop, Rate: meterRate, Burst: meterBurst}},
-		})
-	}
-	return meters
-}
 
 // Priorities. Table 0 is shared, so brlb's rows stand well above what people
 // usually choose there, and the miss row at the bottom.

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"encoding/binary"
 	"net/netip"
 	"slices"
@@ -21,9 +22,9 @@ import (
 // of that moment. So SYNs have rows of their own from the beginning, lest the
 // cached flow of a SYN stand for all of its connection.
 
-// learnLimit is how many connections the switch remembers for a member to which
+// LearnLimit is how many connections the switch remembers for a member to which
 // slots move. Those beyond go to the member before, whole.
-const learnLimit = 1 << 16
+const LearnLimit = 1 << 16
 
 // statelessFlows lead a service's packets to the pool.
 func statelessFlows(service *state.Service) []*openflow.FlowMod {
@@ -153,7 +154,7 @@ func movingFlow(p *state.Pool, slot int, from, to uint16) *openflow.FlowMod {
 			openflow.Learn{
 				Table: TableLearned, Priority: prioRow, Cookie: Cookie(KindLearned, p.ID, uint32(to)),
 				IdleTimeout: uint16(p.Moving.Hold / time.Second),
-				Limit:       learnLimit, Result: openflow.Reg6.Range(0, 0),
+				Limit:       LearnLimit, Result: openflow.Reg6.Range(0, 0),
 				Specs: []openflow.LearnSpec{
 					learnValue(openflow.LearnMatch, openflow.EthType.Whole(), f.isIP.Uint64()),
 					learnValue(openflow.LearnMatch, openflow.IPProto.Whole(), protoTCP),
@@ -204,10 +205,16 @@ func noted(note openflow.Note) (netip.AddrPort, bool) {
 }
 
 // Forget returns what makes the switch forget the learned connections of members
-// that do not live: a client that opens another one from the same port must not
-// get them.
-func Forget(s *state.Snapshot) []openflow.Message {
+// that do not live, or are gone: a client that opens another one from the same port
+// must not get them. installed is what the switch holds.
+func Forget(s *state.Snapshot, installed Set) []openflow.Message {
 	var deletions []openflow.Message
+	forget := func(pool uint16, number uint32) {
+		d := openflow.NewFlowMod(openflow.FlowDelete)
+		d.Table, d.Cookie, d.CookieMask = TableLearned, Cookie(KindLearned, pool, number), ^uint64(0)
+		deletions = append(deletions, d)
+	}
+	numbers := map[uint64]bool{} // by cookie
 	for i := range s.Pools {
 		p := &s.Pools[i]
 		if !p.Stateless() {
@@ -215,13 +222,26 @@ func Forget(s *state.Snapshot) []openflow.Message {
 		}
 		for j := range p.Members {
 			m := &p.Members[j]
-			if m.Number == 0 || p.KeepsConnections(m.ID.Key) {
-				continue
+			numbers[Cookie(KindMember, p.ID, uint32(m.Number))] = true
+			if m.Number != 0 && !p.KeepsConnections(m.ID.Key) {
+				forget(p.ID, uint32(m.Number))
 			}
-			d := openflow.NewFlowMod(openflow.FlowDelete)
-			d.Table, d.Cookie, d.CookieMask = TableLearned, Cookie(KindLearned, p.ID, uint32(m.Number)), ^uint64(0)
-			deletions = append(deletions, d)
 		}
 	}
+	for id, g := range installed {
+		if id.Kind != KindMember {
+			continue
+		}
+		for i := range g.Rows {
+			f := g.Rows[i].Mod
+			if f.Table == TableMember && f.Priority == prioOpened && !numbers[f.Cookie] { // dsrFlows, tunnelFlows
+				_, pool, number := CookieParts(f.Cookie)
+				forget(pool, number)
+			}
+		}
+	}
+	slices.SortFunc(deletions, func(a, b openflow.Message) int {
+		return cmp.Compare(a.(*openflow.FlowMod).Cookie, b.(*openflow.FlowMod).Cookie)
+	})
 	return deletions
 }
