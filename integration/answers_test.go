@@ -393,11 +393,13 @@ func TestFloodOfRefusals(t *testing.T) {
 }
 
 // A packet whose time to live ends at brlb is answered by it, as by any router:
-// brlb shows in a traceroute as the hop before the member.
+// brlb shows in a traceroute as the hop before the member, and as the one after it.
 func TestTimeToLive(t *testing.T) {
-	s := start(t, stand.Options{IPv6: true})
-	await(t, s, "both pools", stand.SteadyPools(4, 4))
-	client := tap(t, s.Client)
+	s := start(t, stand.Options{IPv6: true, Servers: 1})
+	await(t, s, "both pools", stand.SteadyPools(1, 1))
+	client, member := tap(t, s.Client), tap(t, s.Hosts[0])
+	members := []netip.Addr{s.Hosts[0].Addr(), netip.MustParseAddr("2001:db8:30::11")}
+	clients := []netip.Addr{s.Client.Addr(), netip.MustParseAddr(stand.Client6Address)}
 	for i, gateway := range []netip.Addr{netip.MustParseAddr(stand.Gateway), netip.MustParseAddr(stand.Gateway6)} {
 		level, option, kind, quoted := syscall.IPPROTO_IP, syscall.IP_TTL, byte(11), 14+20+8
 		if gateway.Is6() {
@@ -418,28 +420,47 @@ func TestTimeToLive(t *testing.T) {
 				return err
 			})
 		}
+		// expired says whether somebody is told that the time to live of a segment that
+		// they sent has run out.
+		expired := func(tap *lab.Tap, sent func(packet.Tuple) bool) bool {
+			for _, frame := range tap.Frames() {
+				tuple, err := packet.ReadTuple(frame)
+				if err != nil || tuple.Src.Addr() != gateway || frame[quoted-8] != kind {
+					continue
+				}
+				inner, err := packet.ReadTuple(append(bytes.Clone(frame[:14]), frame[quoted:]...))
+				if err != nil || !sent(inner) || inner.Proto != 6 {
+					t.Errorf("%s: the error is about %v, %v", vips[i], inner, err)
+				}
+				return true
+			}
+			return false
+		}
 		client.Frames()
 		if err := hop(1); err == nil {
 			t.Errorf("%s: connected over one hop", vips[i])
 		}
 		// The kernel hears of it before the tap is read.
 		eventually(t, fmt.Sprintf("an answer that the time to live to %s has run out", vips[i]), func() bool {
-			for _, frame := range client.Frames() {
-				tuple, err := packet.ReadTuple(frame)
-				if err != nil || tuple.Src.Addr() != gateway || frame[quoted-8] != kind {
-					continue
-				}
-				// What the error quotes is what the client sent.
-				inner, err := packet.ReadTuple(append(bytes.Clone(frame[:14]), frame[quoted:]...))
-				if err != nil || inner.Dst != netip.AddrPortFrom(vips[i], 80) || inner.Proto != 6 {
-					t.Errorf("%s: the error is about %v, %v", vips[i], inner, err)
-				}
-				return true
-			}
-			return false
+			return expired(client, func(sent packet.Tuple) bool { return sent.Dst == netip.AddrPortFrom(vips[i], 80) })
 		})
 		if err := hop(2); err != nil {
 			t.Errorf("%s: over two hops: %v", vips[i], err)
+		}
+
+		// What the member answers ends there as well.
+		for _, setting := range []string{"net/ipv4/ip_default_ttl", "net/ipv6/conf/eth0/hop_limit"} {
+			must(t, s.Hosts[0].Sysctl(setting, "1"))
+		}
+		member.Frames()
+		if err := hop(2); err == nil {
+			t.Errorf("%s: connected although what the member sends ends at brlb", vips[i])
+		}
+		eventually(t, fmt.Sprintf("an answer that the time to live from %s has run out", vips[i]), func() bool {
+			return expired(member, func(sent packet.Tuple) bool { return sent.Src == netip.AddrPortFrom(members[i], 8080) && sent.Dst.Addr() == clients[i] })
+		})
+		for _, setting := range []string{"net/ipv4/ip_default_ttl", "net/ipv6/conf/eth0/hop_limit"} {
+			must(t, s.Hosts[0].Sysctl(setting, "64"))
 		}
 	}
 }

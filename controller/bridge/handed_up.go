@@ -44,6 +44,10 @@ func (v *serving) packetIn(ctx context.Context, m *openflow.PacketIn) error {
 		if messages, err = answer(m, &v.wants); err == nil {
 			v.bridge.count(&v.bridge.answered)
 		}
+	case pipeline.TableToClient:
+		if messages, err = expiredAnswer(m, &v.wants, v.bridge.picture.Load()); err == nil {
+			v.bridge.count(&v.bridge.answered)
+		}
 	}
 	if err != nil {
 		v.bridge.opts.Logger.Debug("nothing done about a packet", "table", m.Table, "err", err)
@@ -87,10 +91,15 @@ func answer(m *openflow.PacketIn, w *Wants) ([]openflow.Message, error) {
 	if err != nil {
 		return nil, err
 	}
+	return backTo(m, frame), nil
+}
+
+// backTo sends a frame out where another one came in.
+func backTo(m *openflow.PacketIn, frame []byte) []openflow.Message {
 	return []openflow.Message{&openflow.PacketOut{
 		BufferID: openflow.NoBuffer, InPort: openflow.PortController,
 		Actions: []openflow.Action{openflow.Output{Port: m.InPort()}}, Data: frame,
-	}}, nil
+	}}
 }
 
 // expired says that the time to live of a packet has run out.
@@ -100,6 +109,30 @@ func expired(m *openflow.PacketIn, w *Wants) ([]byte, error) {
 		return nil, err
 	}
 	return packet.Expired(packet.Tag(frame, pipeline.StrippedTag(m.Match)), w.MAC, w.speaker(ends.Dst.Addr()))
+}
+
+// expiredAnswer says so of what a member has answered, which is translated already.
+func expiredAnswer(m *openflow.PacketIn, w *Wants, s *state.Snapshot) ([]openflow.Message, error) {
+	ends, err := packet.ReadTuple(m.Data)
+	if err != nil {
+		return nil, err
+	}
+	var from netip.AddrPort
+	known := s != nil
+	if known {
+		from, known = pipeline.Answerer(s, m.Match, pipeline.Tuple(ends))
+	}
+	if !known {
+		return nil, fmt.Errorf("answer from %s to %s: its member is not known", ends.Src, ends.Dst)
+	}
+	frame, err := packet.SetSource(m.Data, from)
+	if err != nil {
+		return nil, err
+	}
+	if frame, err = packet.Expired(frame, w.MAC, w.speaker(ends.Src.Addr())); err != nil {
+		return nil, err
+	}
+	return backTo(m, frame), nil
 }
 
 // end ends an SCTP association in the place of its member.
@@ -201,10 +234,14 @@ func asSent(m *openflow.PacketIn) (frame []byte, ends packet.Tuple, err error) {
 	if !ok || orig.Dst == ends.Dst {
 		return frame, ends, nil
 	}
-	if frame, err = packet.SetDestination(frame, orig.Dst); err == nil && ends.Src.Port() != orig.Src.Port() {
-		frame, err = packet.SetSourcePort(frame, orig.Src.Port())
+	if frame, err = packet.SetDestination(frame, orig.Dst); err != nil {
+		return nil, ends, err
 	}
-	return frame, orig, err
+	if frame, err = packet.SetSource(frame, orig.Src); err != nil {
+		return nil, ends, err
+	}
+	ends, err = packet.ReadTuple(frame)
+	return frame, ends, err
 }
 
 // originalTuple reads the tuple of the connection's first packet, which the

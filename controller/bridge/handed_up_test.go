@@ -8,8 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"brlb/controller/config"
 	"brlb/controller/packet"
 	"brlb/controller/pipeline"
+	"brlb/controller/state"
 	"brlb/openflow"
 )
 
@@ -78,7 +80,7 @@ func TestPutBack(t *testing.T) {
 		return m
 	}
 	zero := netip.AddrPortFrom(netip.IPv4Unspecified(), 0)
-	moved, err := packet.SetSourcePort(segment(t, 6, client, member), 1024)
+	moved, err := packet.SetSource(segment(t, 6, client, member), netip.AddrPortFrom(client.Addr(), 1024))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,6 +139,37 @@ func TestPutBack(t *testing.T) {
 	}
 }
 
+// A member whose answer ends at brlb is told so, about what it has sent.
+func TestAnswersExpire(t *testing.T) {
+	s := &state.Snapshot{
+		Pools:    []state.Pool{{ID: 1, Members: []state.Member{{Number: 7, Address: member}}}},
+		Services: []state.Service{{Addresses: []netip.Addr{vip.Addr()}, Ports: []config.Port{{First: 80, Last: 80, Proto: config.ProtoTCP}, {First: 9000, Last: 9009, Proto: config.ProtoTCP}}}},
+	}
+	for front, from := range map[netip.AddrPort]netip.AddrPort{
+		vip:                                  member,
+		netip.AddrPortFrom(vip.Addr(), 9003): netip.AddrPortFrom(member.Addr(), 9003),
+	} {
+		m := handedUp(segment(t, 6, front, client), 6, client, front)
+		m.Table, m.Match = pipeline.TableToClient, append(m.Match, openflow.CTMark.Exact(uint64(pipeline.Mark(1, 7))))
+		messages, err := expiredAnswer(m, &Wants{MAC: ownMAC, Gateways: gateways()}, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := messages[0].(*openflow.PacketOut)
+		ends, err := packet.ReadTuple(out.Data)
+		if err != nil || ends.Src.Addr() != gateways()[0].Addr() || ends.Dst.Addr() != from.Addr() || out.Data[34] != 11 {
+			t.Errorf("%x, %v", out.Data, err)
+		}
+		quoted, err := packet.ReadTuple(append(bytes.Clone(out.Data[:14]), out.Data[42:]...))
+		if err != nil || quoted != (packet.Tuple{Proto: 6, Src: from, Dst: client}) {
+			t.Errorf("the error is about %+v, %v", quoted, err)
+		}
+		if messages, err := expiredAnswer(m, &Wants{MAC: ownMAC}, &state.Snapshot{}); err == nil {
+			t.Errorf("of a member that is not known: %v", messages)
+		}
+	}
+}
+
 // The association of a member that must lose it is ended as if the member did so:
 // by an ABORT that passes conntrack on its way to the client.
 func TestAssociationsAreEnded(t *testing.T) {
@@ -180,9 +213,12 @@ func FuzzHandedUp(f *testing.F) {
 			src, dst = client6, vip6
 		}
 		m := handedUp(frame, 6, src, dst)
+		m.Match = append(m.Match, openflow.CTMark.Exact(1))
 		m.Table = table
 		again, err := putBack(m, wants.Zone)
 		answers, _ := answer(m, &wants)
+		expired, _ := expiredAnswer(m, &wants, &state.Snapshot{Pools: []state.Pool{{Members: []state.Member{{Number: 1, Address: member}}}}})
+		answers = append(answers, expired...)
 		if !bytes.Equal(was, frame) {
 			t.Fatal("the packet-in was changed")
 		}

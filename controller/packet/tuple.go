@@ -53,50 +53,42 @@ func tupleOf(d *datagram) Tuple {
 // port is not used. It fails where ReadTuple fails, and for an address of the
 // other family.
 func SetDestination(frame []byte, dst netip.AddrPort) ([]byte, error) {
+	return setEnd(frame, dst, offIPv4Dst, offIPv6Dst, offPortDst)
+}
+
+// SetSource is SetDestination for the source.
+func SetSource(frame []byte, src netip.AddrPort) ([]byte, error) {
+	return setEnd(frame, src, offIPv4Src, offIPv6Src, 0)
+}
+
+// setEnd writes an address where it stands in IPv4 or IPv6, and a port where it
+// stands in the transport's header.
+func setEnd(frame []byte, end netip.AddrPort, at4, at6, atPort int) ([]byte, error) {
 	changed := slices.Clone(frame)
 	d, err := parseWhole(changed)
 	if err != nil {
 		return nil, err
 	}
-	if d.v6() != dst.Addr().Is6() {
-		return nil, fmt.Errorf("%s cannot be the destination of a packet to %s: the other IP family", dst.Addr(), d.dst)
+	if d.v6() != end.Addr().Is6() {
+		return nil, fmt.Errorf("%s cannot be an end of a packet to %s: the other IP family", end.Addr(), d.dst)
 	}
-	at := offIPv4Dst
+	at := at4
 	if d.v6() {
-		at = offIPv6Dst
+		at = at6
 	}
-	now := dst.Addr().AsSlice()
+	now := end.Addr().AsSlice()
 	was := bytes.Clone(d.ip[at : at+len(now)])
 	copy(d.ip[at:], now)
 	if !d.v6() {
 		adjust(d.ip[offIPv4Sum:], was, now)
 	}
-	payload := d.payload()
 	if d.hasPorts() {
-		was = append(was, payload[offPortDst:offPortDst+2]...)
-		now = binary.BigEndian.AppendUint16(now, dst.Port())
-		binary.BigEndian.PutUint16(payload[offPortDst:], dst.Port())
+		port := d.payload()[atPort : atPort+2]
+		was = append(was, port...)
+		now = binary.BigEndian.AppendUint16(now, end.Port())
+		binary.BigEndian.PutUint16(port, end.Port())
 	}
 	d.adjustSum(was, now)
-	return changed, nil
-}
-
-// SetSourcePort returns the frame with another source port, and with checksums
-// that are right if they were right before. It fails where ReadTuple fails, and
-// for protocols without ports.
-func SetSourcePort(frame []byte, port uint16) ([]byte, error) {
-	changed := slices.Clone(frame)
-	d, err := parseWhole(changed)
-	if err != nil {
-		return nil, err
-	}
-	if !d.hasPorts() {
-		return nil, fmt.Errorf("packets of IP protocol %d have no ports", d.proto)
-	}
-	field := d.payload()[:offPortDst]
-	was := bytes.Clone(field)
-	binary.BigEndian.PutUint16(field, port)
-	d.adjustSum(was, field)
 	return changed, nil
 }
 

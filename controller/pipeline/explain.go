@@ -230,6 +230,9 @@ func baseRow(f *openflow.FlowMod) string {
 			return "an answer to a client that the member knows as a gateway: its address, then as any answer"
 		}
 	case TableToClient:
+		if f.Priority == prioExpired {
+			return "the packet's time to live ends here: its sender is told"
+		}
 		return "out by the MAC, VLAN and port remembered at the start"
 	}
 	return "floor: dropped and counted"
