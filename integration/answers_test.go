@@ -457,7 +457,9 @@ func TestTimeToLive(t *testing.T) {
 			t.Errorf("%s: connected although what the member sends ends at brlb", vips[i])
 		}
 		eventually(t, fmt.Sprintf("an answer that the time to live from %s has run out", vips[i]), func() bool {
-			return expired(member, func(sent packet.Tuple) bool { return sent.Src == netip.AddrPortFrom(members[i], 8080) && sent.Dst.Addr() == clients[i] })
+			return expired(member, func(sent packet.Tuple) bool {
+				return sent.Src == netip.AddrPortFrom(members[i], 8080) && sent.Dst.Addr() == clients[i]
+			})
 		})
 		for _, setting := range []string{"net/ipv4/ip_default_ttl", "net/ipv6/conf/eth0/hop_limit"} {
 			must(t, s.Hosts[0].Sysctl(setting, "64"))
