@@ -3,6 +3,7 @@ package controller
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"brlb/controller/config"
 	"brlb/controller/pipeline"
@@ -48,4 +49,28 @@ func clashOf(a, b *config.Config) string {
 // zonesOf lists the conntrack zones that a brlb uses.
 func zonesOf(cfg *config.Config) []uint16 {
 	return []uint16{cfg.Zone, pipeline.HairpinZone(cfg.Zone), pipeline.ReuseZone(cfg.Zone)}
+}
+
+// wantZones tells OVSDB's side which conntrack zones are used, if that may have
+// changed.
+func (l *loop) wantZones() {
+	cfg := l.state.Config()
+	if !l.writer || l.zonesFrom == cfg {
+		return
+	}
+	l.zonesFrom = cfg
+	l.inv.WantZones(zonesOf(cfg))
+}
+
+// zones checks that no other bridge uses this one's.
+func (c *checker) zones() {
+	u := &c.view.inventory
+	switch {
+	case u.ZoneClash != "":
+		c.say("conntrack zones", false, "%s", u.ZoneClash)
+	case !u.ZonesHeld:
+		c.say("conntrack zones", false, "OVSDB does not know which this bridge uses, so that others may take them: see what the log says of writing to it")
+	default:
+		c.say("conntrack zones", true, "OVSDB knows that this bridge uses %s", strings.Trim(fmt.Sprint(zonesOf(c.view.config)), "[]"))
+	}
 }

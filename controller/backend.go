@@ -79,7 +79,7 @@ func lockWord(v *view) string {
 	switch {
 	case !v.inventory.Connected:
 		return "none"
-	case v.writer:
+	case v.inventory.Lock.Held:
 		return "held"
 	}
 	return "waiting"

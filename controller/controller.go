@@ -90,7 +90,7 @@ type loopOptions struct {
 // runOne runs the brlb of one bridge.
 func runOne(ctx context.Context, cfg *config.Config, opts loopOptions) error {
 	inv, err := inventory.Start(inventory.Options{
-		Endpoint: cfg.OVSDB, Bridge: cfg.Bridge, Target: switchTarget(cfg), Logger: opts.Logger,
+		Endpoint: cfg.OVSDB, Bridge: cfg.Bridge, Target: switchTarget(cfg), Zones: zonesOf(cfg), Logger: opts.Logger,
 	})
 	if err != nil {
 		return err

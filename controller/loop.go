@@ -29,7 +29,7 @@ type loop struct {
 	state          *state.State
 	snapshot       *state.Snapshot // of the newest facts
 	inventory      inventory.Update
-	writer         bool // this brlb holds the lock, or did when OVSDB went away
+	writer         bool // this brlb holds the lock, or did when OVSDB went away, and may serve
 	reconcile      *reconciler
 	phase          phase
 	phaseAt        time.Time
@@ -50,6 +50,7 @@ type loop struct {
 	tunnels        []config.TunnelType // for which ports were asked for, if tunnelsAsked
 	tunnelsAsked   bool
 	timeoutsFrom   *config.Config // of which conntrack timeouts were asked for
+	zonesFrom      *config.Config // of which zones were asked for
 	sw             switchInfo
 	changedAt      time.Time // of the first change that the switch has not confirmed
 	confirmedAt    time.Time // of the newest snapshot that it has confirmed
@@ -325,10 +326,13 @@ func (l *loop) takeTransition(t health.Transition) {
 
 func (l *loop) takeInventory(ctx context.Context, u inventory.Update) {
 	now := time.Now()
+	if u.ZoneClash != "" && u.ZoneClash != l.inventory.ZoneClash {
+		l.note(state.Event{Time: now, Text: u.ZoneClash})
+	}
 	l.inventory = u
 	wasWriter := l.writer
 	if u.Connected {
-		l.writer = u.Lock.Held
+		l.writer = u.Lock.Held && u.MayServe()
 	}
 	if !u.Bridge {
 		return
@@ -401,6 +405,7 @@ func (l *loop) turn(ctx context.Context, now time.Time) {
 	l.wantBFD()
 	l.wantTunnels()
 	l.wantTimeouts()
+	l.wantZones()
 	l.setProbes()
 	l.converge(ctx, now)
 	l.announce(ctx, now)

@@ -21,7 +21,7 @@ const (
 	phaseDisconnected phase = "disconnected" // no OpenFlow session
 	phaseHandshake    phase = "handshake"    // a peer has connected
 	phaseInventory    phase = "inventory"    // reading what the switch holds; nothing is changed
-	phaseStandby      phase = "standby"      // another brlb holds the lock
+	phaseStandby      phase = "standby"      // another brlb holds the lock, or serves another bridge in the same zones
 	phaseWaiting      phase = "waiting"      // for OVSDB, or for first verdicts
 	phaseConverging   phase = "converging"   // a bundle is under way, or due
 	phaseSteady       phase = "steady"       // the switch holds what it should
@@ -86,11 +86,15 @@ func (l *loop) degraded() []string {
 		say("OVSDB at %s is not connected yet", cfg.OVSDB)
 	case !u.Bridge:
 		say("bridge %s does not exist: create it (ovs-vsctl add-br %s); brlb waits for it", cfg.Bridge, cfg.Bridge)
-	case !l.writer:
+	case !u.Lock.Held:
 		say("standby: another brlb holds the OVSDB lock %s", inventory.LockName(cfg.Bridge))
+	case !u.MayServe():
+		say("brlb does not serve: %s", u.ZoneClash)
+	case u.ZoneClash != "":
+		wrong = append(wrong, u.ZoneClash)
 	}
 	wrong = append(wrong, l.inventory.Problems...)
-	if l.sw.session == 0 {
+	if l.sw.session == 0 && l.inventory.MayServe() {
 		text := "the switch is not connected"
 		switch target := switchTarget(cfg); {
 		case l.sw.lastError != "":
@@ -178,7 +182,11 @@ func (l *loop) missing() []string {
 	if l.writer && l.sw.session != 0 && !l.reconcile.inSync(l.snapshot) {
 		missing = append(missing, "the switch has not confirmed the newest table")
 	}
-	if l.loaded && !l.writer {
+	switch {
+	case !l.loaded || l.writer:
+	case l.inventory.Lock.Held:
+		missing = append(missing, "a conntrack zone that the brlb of no other bridge uses")
+	default:
 		missing = append(missing, "standby: another brlb holds the lock")
 	}
 	return missing

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -58,7 +59,11 @@ func (l *loop) foreseeReload(ctx context.Context, req api.ReloadRequest) (*confi
 	if err := l.do(ctx, func() { now, copied = l.state.Snapshot(), l.state.Clone() }); err != nil {
 		return nil, nil, err
 	}
-	return cfg, foreseeConfig(now, copied, cfg, req.AllowShrink), nil
+	result := foreseeConfig(now, copied, cfg, req.AllowShrink)
+	if zones := zonesOf(cfg); result.Refused == "" && !slices.Equal(zones, zonesOf(copied.Config())) {
+		result.Refused = l.inv.ZoneClash(zones)
+	}
+	return cfg, result, nil
 }
 
 func (l *loop) readConfig(req api.ReloadRequest) (*config.Config, error) {

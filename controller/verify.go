@@ -32,6 +32,7 @@ func (l *loop) Verify(ctx context.Context) (*api.Verify, error) {
 	if v.config.OpenFlow.Mode == config.ModeController {
 		c.say("controller role", l.bridge.Leads() || !v.writer, "%s", role(l.bridge.Leads(), v.writer))
 	}
+	c.zones()
 	c.conntrack(ctx)
 	c.timeouts(l.inv.Timeouts())
 	c.tunnels(l.inv.Tunnels())

@@ -3,6 +3,7 @@ package integration
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -108,4 +109,79 @@ func TestTwoBridges(t *testing.T) {
 			t.Errorf("bridge %d: %d of %d requests failed: %v; per server %v", i+1, r.Failed, r.Requests+r.Failed, r.Failures, r.PerServer)
 		}
 	}
+}
+
+// A brlb that would use the conntrack zones of another bridge's keeps off, and says
+// what to change.
+func TestZonesOfAnotherBridge(t *testing.T) {
+	s := start(t, stand.Options{})
+	must(t, s.Lab.AddBridge("br-2", "10.31.0.2/24"))
+	for i, name := range []string{"x1", "x2"} {
+		address := []string{"10.31.0.11", "10.31.0.12"}[i]
+		host, err := s.Lab.AddHost(name, address+"/24", lab.HostOptions{Bridge: "br-2", Gateway: "10.31.0.1"})
+		must(t, err)
+		_, err = host.StartServer(t.Context(), name, address+":8080")
+		must(t, err)
+	}
+	text := strings.NewReplacer("bridge: br-lb", "bridge: br-2\nzone: 1816", "api.sock", "api2.sock", "brlb.sock", "brlb2.sock", "relay.sock", "brlb2.sock",
+		"10.30.0.", "10.31.0.", "10.20.0.", "10.21.0.").Replace(removeMember(removeMember(s.DefaultConfig(), "be3"), "be4"))
+	path := filepath.Join(s.Lab.Dir(), "br-2.yaml")
+	second, err := api.NewClient(filepath.Join(s.Lab.Dir(), "api2.sock"))
+	must(t, err)
+	defer second.Close()
+	run := func(text string) *lab.Process {
+		t.Helper()
+		must(t, os.WriteFile(path, []byte(text), 0o644))
+		log, err := os.Create(filepath.Join(s.Lab.Dir(), "br-2.log"))
+		must(t, err)
+		defer log.Close()
+		cmd := exec.Command(brlb, "run", path)
+		cmd.Stdout, cmd.Stderr = log, log
+		process, err := s.Lab.Switch.Start(cmd)
+		must(t, err)
+		t.Cleanup(func() { process.Kill(); checkLog(t, log.Name()) })
+		return process
+	}
+	secondIs := func(what string, condition func(*api.Status) bool) {
+		t.Helper()
+		eventually(t, "the second bridge: "+what, func() bool {
+			status, err := second.Status(t.Context())
+			return err == nil && condition(status)
+		})
+	}
+	bridge := func(column string) string {
+		t.Helper()
+		out, err := s.Lab.Vsctl("get", "bridge", "br-2", column)
+		must(t, err)
+		return strings.TrimSpace(out)
+	}
+
+	process := run(text)
+	secondIs("it keeps off", func(st *api.Status) bool {
+		return len(st.Degraded) > 0 && strings.HasPrefix(st.Degraded[0], `brlb does not serve: the brlb of bridge "br-lb" uses conntrack zone 18200, too`)
+	})
+	for column, empty := range map[string]string{"controller": "[]", "fail_mode": "[]", "external_ids": "{}"} {
+		if got := bridge(column); got != empty {
+			t.Errorf("%s of the second bridge is %s", column, got)
+		}
+	}
+	verified(t, s)
+	must(t, process.Kill())
+
+	text = strings.Replace(text, "zone: 1816", "zone: 2", 1)
+	process = run(text)
+	secondIs("it serves in other zones", stand.Steady(2))
+	if got := bridge("external_ids:brlb-zones"); got != `"2 16386 32770"` {
+		t.Errorf("it has noted zones %s", got)
+	}
+	verified(t, s)
+	// What somebody else writes does not stop one that serves: it is told.
+	must(t, process.Kill())
+	_, err = s.Lab.Vsctl("br-set-external-id", "br-2", "brlb-zones", "18200")
+	must(t, err)
+	await(t, s, "a warning", func(st *api.Status) bool {
+		return stand.Steady(4)(st) && len(st.Degraded) > 0 && strings.HasPrefix(st.Degraded[0], `the brlb of bridge "br-2" uses conntrack zone 18200, too`)
+	})
+	run(text) // it notes its own zones again
+	await(t, s, "no warning", func(st *api.Status) bool { return stand.Steady(4)(st) && len(st.Degraded) == 0 })
 }

@@ -33,6 +33,10 @@ type Update struct {
 	Anchors    map[string][]maglev.Member // stored anchors, by pool
 	BFD        map[uint32]BFDSession      // by OpenFlow port number
 	Problems   []string                   // rows that say something else than they should
+	// ZoneClash says that the brlb of another bridge uses a conntrack zone that this
+	// one wants, and ZonesHeld that this one has noted all that it wants nevertheless.
+	ZoneClash string
+	ZonesHeld bool
 }
 
 // Options say which database and bridge.
@@ -42,6 +46,7 @@ type Options struct {
 	// Target is what the switch must dial; empty in service mode, in which
 	// OVSDB is not told about brlb.
 	Target string
+	Zones  []uint16 // of conntrack, that this brlb uses; see WantZones
 	Logger *slog.Logger
 }
 
@@ -152,8 +157,8 @@ func (i *Inventory) follow(ctx context.Context, replica *ovsdb.Replica) error {
 		_, connection := i.client.State()
 		_, lock := i.lock.State()
 		update := i.read(replica)
-		attach, bfd, tunnels, timeouts := i.attach(ctx, update), i.setBFD(ctx, update), i.setTunnels(ctx, update), i.setTimeouts(ctx, update)
-		if attach || bfd || tunnels || timeouts {
+		zones, attach, bfd, tunnels, timeouts := i.claimZones(ctx, update), i.attach(ctx, update), i.setBFD(ctx, update), i.setTunnels(ctx, update), i.setTimeouts(ctx, update)
+		if zones || attach || bfd || tunnels || timeouts {
 			retry.Reset(attachRetry)
 		}
 		i.publish(update)
@@ -190,6 +195,9 @@ func (i *Inventory) read(replica *ovsdb.Replica) Update {
 	update.Userspace = bridge.DatapathType == "netdev"
 	update.Numbers = bridge.ExternalIDs[keyNumbers]
 	update.Clocks = bridge.ExternalIDs[keyClocks]
+	zones := i.zonesWanted()
+	update.ZoneClash = zoneClash(view, bridge, zones)
+	update.ZonesHeld = bridge.ExternalIDs[keyZones] == zonesText(zones)
 	interfaces := view.BridgeInterfaces(bridge)
 	update.Declared, update.Problems = declared(interfaces)
 	update.BFD = bfdSessions(interfaces)
@@ -214,7 +222,7 @@ func (i *Inventory) controller() vswitch.ControllerConfig {
 // attach makes the switch dial brlb, if it is this brlb's turn to write and
 // the database says otherwise. It reports whether to try again later.
 func (i *Inventory) attach(ctx context.Context, update Update) (again bool) {
-	if i.opts.Target == "" || !update.Connected || !update.Bridge {
+	if i.opts.Target == "" || !update.Connected || !update.Bridge || !update.MayServe() {
 		return false
 	}
 	view := vswitch.View{Snapshot: i.replica.Snapshot()}
