@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"brlb/controller/config"
-	"brlb/controller/pipeline"
 )
 
 // keptApart refuses configurations, called by their paths, that cannot run in
@@ -37,18 +36,13 @@ func clashOf(a, b *config.Config) string {
 		return fmt.Sprintf("the OpenFlow socket %s; set `openflow: {listen: ...}` in one of them", a.OpenFlow.Listen)
 	case oneSwitch:
 		// Bridges share conntrack, in which a member is known by its number.
-		for _, zone := range zonesOf(a) {
-			if slices.Contains(zonesOf(b), zone) {
-				return fmt.Sprintf("the conntrack zone %d, which on one Open vSwitch would mix up their connections; set `zone` in one of them, to a number that differs in its lower 14 bits", zone)
+		for _, zone := range a.AllZones() {
+			if slices.Contains(b.AllZones(), zone) {
+				return fmt.Sprintf("the conntrack zone %d, which on one Open vSwitch would mix up their connections; set `zone` in one of them, to a number that differs in its lower 14 bits, or that of the pool whose zone this is", zone)
 			}
 		}
 	}
 	return ""
-}
-
-// zonesOf lists the conntrack zones that a brlb uses.
-func zonesOf(cfg *config.Config) []uint16 {
-	return []uint16{cfg.Zone, pipeline.HairpinZone(cfg.Zone), pipeline.ReuseZone(cfg.Zone)}
 }
 
 // wantZones tells OVSDB's side which conntrack zones are used, if that may have
@@ -59,7 +53,7 @@ func (l *loop) wantZones() {
 		return
 	}
 	l.zonesFrom = cfg
-	l.inv.WantZones(zonesOf(cfg))
+	l.inv.WantZones(cfg.AllZones())
 }
 
 // zones checks that no other bridge uses this one's.
@@ -71,6 +65,6 @@ func (c *checker) zones() {
 	case !u.ZonesHeld:
 		c.say("conntrack zones", false, "OVSDB does not know which this bridge uses, so that others may take them: see what the log says of writing to it")
 	default:
-		c.say("conntrack zones", true, "OVSDB knows that this bridge uses %s", strings.Trim(fmt.Sprint(zonesOf(c.view.config)), "[]"))
+		c.say("conntrack zones", true, "OVSDB knows that this bridge uses %s", strings.Trim(fmt.Sprint(c.view.config.AllZones()), "[]"))
 	}
 }

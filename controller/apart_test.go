@@ -19,9 +19,10 @@ func TestKeptApart(t *testing.T) {
 		{"bridge: br-2\napi: {http: \"\"}\n", "both have the conntrack zone 18200"},
 		{"bridge: br-2\nzone: 1816\napi: {http: \"\"}\n", "both have the conntrack zone 18200"},
 		{"bridge: br-2\nzone: 50968\napi: {http: \"\"}\n", "both have the conntrack zone 18200"},
+		{"bridge: br-2\nzone: 18202\napi: {http: \"\"}\n", "both have the conntrack zone 18202"},
 		{"bridge: br-2\nzone: 34584\napi: {http: \"\"}\n", "both have the conntrack zone 1816"},
 	} {
-		cfgs := []*config.Config{parse(t, reloadable), parse(t, c.second+reloadable)}
+		cfgs := []*config.Config{parse(t, strings.Replace(reloadable, "id: 2", "id: 2, conntrack: {limit: 10}", 1)), parse(t, c.second+reloadable)}
 		err := keptApart([]string{"a.yaml", "b.yaml"}, cfgs)
 		if (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), "a.yaml and b.yaml cannot run together: "+c.want) {
 			t.Errorf("%q: %v, want %s", c.second, err, c.want)

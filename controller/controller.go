@@ -1,14 +1,17 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/netip"
 	"os"
 	"reflect"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -90,7 +93,7 @@ type loopOptions struct {
 // runOne runs the brlb of one bridge.
 func runOne(ctx context.Context, cfg *config.Config, opts loopOptions) error {
 	inv, err := inventory.Start(inventory.Options{
-		Endpoint: cfg.OVSDB, Bridge: cfg.Bridge, Target: switchTarget(cfg), Zones: zonesOf(cfg), Logger: opts.Logger,
+		Endpoint: cfg.OVSDB, Bridge: cfg.Bridge, Target: switchTarget(cfg), Zones: cfg.AllZones(), Logger: opts.Logger,
 	})
 	if err != nil {
 		return err
@@ -202,6 +205,34 @@ func unchangeable(old, new *config.Config) error {
 	} {
 		if !reflect.DeepEqual(setting.old, setting.new) {
 			return fmt.Errorf("%s cannot change while brlb runs (it is %v, the file says %v): restart brlb, which loses no connection", setting.name, setting.old, setting.new)
+		}
+	}
+	return otherZones(old, new)
+}
+
+// otherZones refuses a configuration by which connections would be looked for in
+// another conntrack zone than the one that knows them.
+func otherZones(old, new *config.Config) error {
+	vips := func(cfg *config.Config) map[string]uint16 {
+		zones := map[string]uint16{}
+		for _, service := range cfg.Services {
+			if p, known := cfg.Pool(service.Pool); known && !p.Stateless() {
+				for _, vip := range service.Addresses {
+					zones["the conntrack zone of "+vip.String()] = cmp.Or(p.Zone, cfg.Zone)
+				}
+			}
+		}
+		for _, p := range cfg.Pools {
+			if !p.Stateless() {
+				zones["the conntrack zone of pool "+p.Name] = cmp.Or(p.Zone, cfg.Zone)
+			}
+		}
+		return zones
+	}
+	before, then := vips(old), vips(new)
+	for _, what := range slices.Sorted(maps.Keys(before)) {
+		if zone, stays := then[what]; stays && zone != before[what] {
+			return fmt.Errorf("%s cannot change while brlb runs (it is %d, the file says %d): the connections that are open would end; restart brlb when they may", what, before[what], zone)
 		}
 	}
 	return nil

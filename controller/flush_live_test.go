@@ -89,7 +89,7 @@ func TestFlushOnARealSwitch(t *testing.T) {
 			if e.Proto == conntrack.ProtoICMPv6 {
 				continue
 			}
-			flush(exactly(7, &e))
+			flush(exactly(&e))
 			if left--; has(e) || len(read()) != left {
 				t.Errorf("%s: of %d left after the flush of %+v there are %d", name, left, e.Orig, len(read()))
 			}
@@ -97,7 +97,7 @@ func TestFlushOnARealSwitch(t *testing.T) {
 	}
 
 	fill()
-	for _, f := range (&standing{flushable: flushable}).allOf(7, &place{addr: netip.MustParseAddr("10.30.0.11"), port: 8080}) {
+	for _, f := range (&standing{flushable: flushable}).allOf(&place{addr: netip.MustParseAddr("10.30.0.11"), port: 8080, zone: 7}) {
 		if err := s.Transact(t.Context(), &f); err != nil {
 			t.Fatal(err)
 		}

@@ -420,8 +420,8 @@ func (l *loop) turn(ctx context.Context, now time.Time) {
 func (l *loop) want() {
 	w := bridge.Wants{
 		Lead: l.writer && l.loaded, Hops: l.state.NextHops(), Refresh: l.state.Config().NeighbourRefresh,
-		MAC: l.snapshot.MAC, Gateways: l.snapshot.Gateways, VLANs: l.inventory.VLANs, Zone: l.snapshot.Zone,
-		Listens: ownIPv6(l.snapshot),
+		MAC: l.snapshot.MAC, Gateways: l.snapshot.Gateways, VLANs: l.inventory.VLANs,
+		Zone: l.snapshot.Zone, Listens: ownIPv6(l.snapshot),
 	}
 	if !w.Equal(&l.wanted) {
 		l.wanted = w

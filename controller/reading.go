@@ -1,15 +1,18 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"brlb/controller/config"
 	"brlb/controller/conntrack"
 	"brlb/controller/pipeline"
 	"brlb/ovsdb/unixctl"
@@ -28,13 +31,13 @@ const (
 
 // reading is one of the switch's connection table.
 type reading struct {
-	tally    conntrack.Tally
+	zones    []zoneUse // of the configuration
+	byMark   map[uint32]conntrack.Count
+	unread   int               // lines that made no sense
+	nonsense error             // of the first of them
 	suspects []conntrack.Entry // that may have to go
 	more     bool              // there were more suspects
-	zone     usage
 	datapath usage
-	// unlimited says why the zone's limit is not what the configuration says.
-	unlimited string
 }
 
 // read asks the switch for brlb's connections. How full the table is comes back
@@ -42,30 +45,77 @@ type reading struct {
 func (t *tracker) read(ctx context.Context, v *view) (*reading, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	r := &reading{}
-	zone := fmt.Sprintf("zone=%d", v.snapshot.Zone)
+	r := &reading{byMark: map[uint32]conntrack.Count{}}
 	var err error
 	if r.datapath, err = t.datapathUsage(ctx); err != nil {
 		return r, err
 	}
-	if text, err := t.switchd.Call(ctx, "dpctl/ct-get-limits", zone); err == nil {
-		r.zone = zoneUsage(text, zone)
-	}
-	if want := v.config.ConntrackLimit; want > 0 && want != r.zone.limit && v.writer {
-		// The switch forgets it when it restarts.
-		if _, err := t.switchd.Call(ctx, "dpctl/ct-set-limits", fmt.Sprintf("%s,limit=%d", zone, want)); err != nil {
-			r.unlimited = err.Error()
-		} else {
-			t.loop.opts.Logger.Info("conntrack: limit set", "zone", v.snapshot.Zone, "limit", want, "was", r.zone.limit)
-			r.zone.limit = want
-		}
+	for _, z := range v.config.Zones() {
+		r.zones = append(r.zones, t.limited(ctx, z, v.writer))
 	}
 	if r.datapath.used > maxEntries {
 		return r, fmt.Errorf("the switch's connection table has %d entries, and brlb reads no more than %d", r.datapath.used, maxEntries)
 	}
-	err = t.switchd.Lines(ctx, func(line []byte) error {
-		e, ok := r.tally.Line(line)
-		if !ok || e.Zone != v.snapshot.Zone || t.standing.fate(&e) == stays {
+	for i := range r.zones {
+		z := &r.zones[i]
+		entries, err := t.count(ctx, r, z.Number)
+		if err != nil {
+			return r, err
+		}
+		// The switch counts those that have timed out until it takes them away.
+		z.used = max(z.used, entries)
+	}
+	return r, t.readFormer(ctx, r)
+}
+
+// readFormer reads the zones of pools that a reload has taken away, until nothing
+// is left in them.
+func (t *tracker) readFormer(ctx context.Context, r *reading) error {
+	var now, former []uint16
+	for i := range r.zones {
+		now = append(now, r.zones[i].Number)
+	}
+	for _, zone := range t.zones {
+		if slices.Contains(now, zone) {
+			continue
+		}
+		left, err := t.count(ctx, r, zone)
+		if err != nil {
+			return err
+		}
+		if left > 0 {
+			former = append(former, zone)
+		}
+	}
+	t.zones = append(now, former...)
+	return nil
+}
+
+// limited asks how full a zone is, and limits it as the configuration says.
+func (t *tracker) limited(ctx context.Context, z config.Zone, writer bool) zoneUse {
+	use, zone := zoneUse{Zone: z}, fmt.Sprintf("zone=%d", z.Number)
+	if text, err := t.switchd.Call(ctx, "dpctl/ct-get-limits", zone); err == nil {
+		use.usage = zoneUsage(text, zone)
+	}
+	if z.Limit == 0 || z.Limit == use.limit || !writer {
+		return use
+	}
+	// The switch forgets it when it restarts.
+	if _, err := t.switchd.Call(ctx, "dpctl/ct-set-limits", fmt.Sprintf("%s,limit=%d", zone, z.Limit)); err != nil {
+		use.unlimited = err.Error()
+		return use
+	}
+	t.loop.opts.Logger.Info("conntrack: limit set", "zone", z.Number, "limit", z.Limit, "was", use.limit)
+	use.limit = z.Limit
+	return use
+}
+
+// count reads the entries of a zone, and returns how many there are.
+func (t *tracker) count(ctx context.Context, r *reading, zone uint16) (int, error) {
+	var tally conntrack.Tally
+	err := t.switchd.Lines(ctx, func(line []byte) error {
+		e, ok := tally.Line(line)
+		if !ok || e.Zone != zone || t.standing.fate(&e) == stays {
 			return nil
 		}
 		if len(r.suspects) == maxSuspects {
@@ -74,30 +124,30 @@ func (t *tracker) read(ctx context.Context, v *view) (*reading, error) {
 		}
 		r.suspects = append(r.suspects, e)
 		return nil
-	}, "dpctl/dump-conntrack", "-m", zone)
-	if err == nil {
-		r.zone.used = r.tally.Total.Open + r.tally.Total.Ended
+	}, "dpctl/dump-conntrack", "-m", fmt.Sprintf("zone=%d", zone))
+	for mark, n := range tally.ByMark {
+		r.byMark[mark] = r.byMark[mark].Plus(n)
 	}
-	return r, err
+	if tally.Unread > 0 {
+		r.unread, r.nonsense = r.unread+tally.Unread, cmp.Or(r.nonsense, tally.Problem)
+	}
+	return tally.Total.Open + tally.Total.Ended, err
 }
 
 // connections is what a reading says, to those who ask.
 func (r *reading) connections(at time.Time, err error) *connections {
-	c := &connections{zone: r.zone, datapath: r.datapath, unlimited: r.unlimited}
+	c := &connections{zones: r.zones, datapath: r.datapath}
 	if err != nil {
 		c.problem = err.Error()
 		return c
 	}
 	c.at, c.byMember = at, map[uint16]conntrack.Count{}
-	for mark, n := range r.tally.ByMark {
+	for mark, n := range r.byMark {
 		_, number := pipeline.MarkParts(mark)
-		sum := c.byMember[number]
-		sum.Open += n.Open
-		sum.Ended += n.Ended
-		c.byMember[number] = sum
+		c.byMember[number] = c.byMember[number].Plus(n)
 	}
-	if r.tally.Unread > 0 {
-		c.problem = fmt.Sprintf("%d lines of the switch's connection table make no sense to brlb: %v", r.tally.Unread, r.tally.Problem)
+	if r.unread > 0 {
+		c.problem = fmt.Sprintf("%d lines of the switch's connection table make no sense to brlb: %v", r.unread, r.nonsense)
 	}
 	return c
 }

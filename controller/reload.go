@@ -60,7 +60,7 @@ func (l *loop) foreseeReload(ctx context.Context, req api.ReloadRequest) (*confi
 		return nil, nil, err
 	}
 	result := foreseeConfig(now, copied, cfg, req.AllowShrink)
-	if zones := zonesOf(cfg); result.Refused == "" && !slices.Equal(zones, zonesOf(copied.Config())) {
+	if zones := cfg.AllZones(); result.Refused == "" && !slices.Equal(zones, copied.Config().AllZones()) {
 		result.Refused = l.inv.ZoneClash(zones)
 	}
 	return cfg, result, nil

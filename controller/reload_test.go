@@ -103,6 +103,7 @@ func TestForeseeConfig(t *testing.T) {
 			"it removes 3 of 5 members, more than half: if that is meant, brlb --socket /run/brlb/br-lb.sock reload --allow-shrink does it"},
 		{"no services", reloadable[:strings.Index(reloadable, "services:")], nil, 0, "it removes 2 of 2 services, more than half"},
 		{"another zone, which another bridge may have", "zone: 7\n" + reloadable, nil, 0, "zone cannot change while brlb runs (it is 18200, the file says 7)"},
+		{"a zone of its own", replace("api: {id: 2,", "api: {id: 2, conntrack: {limit: 50},"), nil, 0, "the conntrack zone of 10.20.0.101 cannot change while brlb runs (it is 18200, the file says 18202)"},
 		{"another bridge", "bridge: br-2\n" + reloadable, nil, 0, "bridge cannot change while brlb runs"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 
@@ -24,6 +25,7 @@ type standing struct {
 type place struct {
 	addr netip.Addr
 	port uint16 // 0 if it answers from any, as with ranges of ports
+	zone uint16 // of its connections
 	pool string
 	name string
 	cut  bool   // its connections are to end
@@ -48,7 +50,7 @@ func standingOf(s *state.Snapshot, served map[netip.Addr]bool) *standing {
 				if anyPort[s.Pools[i].ID] {
 					port = 0
 				}
-				st.members[m.Number] = place{addr: m.Address.Addr(), port: port, pool: m.ID.Pool, name: m.Name, cut: m.Cut, why: whyCut(m)}
+				st.members[m.Number] = place{addr: m.Address.Addr(), port: port, zone: cmp.Or(s.Pools[i].Zone, s.Zone), pool: m.ID.Pool, name: m.Name, cut: m.Cut, why: whyCut(m)}
 			}
 		}
 	}
@@ -116,7 +118,8 @@ const (
 // fate judges an entry. Entries of ICMP stay: they live for a minute at most, and
 // flushing some of them makes ovs-vswitchd abort (see openflow.CTFlush). Those of
 // connections that have ended stay: until the flush arrives, their clients may use
-// their ports again, and a SYN on such an entry finds its way by itself. What may
+// their ports again, and a SYN on such an entry finds its way by itself. What is in
+// another zone than the pool's, which had that one once, nobody finds again. What may
 // belong to another brlb that uses the same zone stays: an entry is this one's if
 // its number, and the address where its answers come from, are those of one member.
 func (st *standing) fate(e *conntrack.Entry) fate {
@@ -130,7 +133,7 @@ func (st *standing) fate(e *conntrack.Entry) fate {
 		return unknown
 	case m.addr != e.Reply.Src:
 		return stays
-	case m.cut, st.served[e.Orig.Dst] && !st.serves(e):
+	case m.cut, m.zone != e.Zone, st.served[e.Orig.Dst] && !st.serves(e):
 		return goes
 	}
 	return stays

@@ -27,7 +27,7 @@ services:
 func entryOf(m *state.Member, pool uint16, vip string) *conntrack.Entry {
 	client := netip.MustParseAddr("10.20.0.10")
 	return &conntrack.Entry{
-		Proto: conntrack.ProtoTCP, Mark: pipeline.Mark(pool, m.Number),
+		Proto: conntrack.ProtoTCP, Zone: 18200, Mark: pipeline.Mark(pool, m.Number),
 		Orig:      conntrack.Tuple{Src: client, Dst: netip.MustParseAddr(vip), SrcPort: 40000, DstPort: 80},
 		Reply:     conntrack.Tuple{Src: m.Address.Addr(), Dst: client, SrcPort: m.Address.Port(), DstPort: 40000},
 		OrigState: conntrack.Established, ReplyState: conntrack.Established,
@@ -67,6 +67,7 @@ func TestFate(t *testing.T) {
 		{"to a port of another protocol", entryOf(be1, 1, "10.20.0.100"), func(e *conntrack.Entry) { e.Proto = conntrack.ProtoUDP }, goes},
 		{"to a VIP that is another brlb's", entryOf(be1, 1, "10.99.0.1"), nil, stays},
 		{"of another brlb's member of that number", entryOf(be2, 1, "10.20.0.100"), func(e *conntrack.Entry) { e.Reply.Src = netip.MustParseAddr("10.99.0.2") }, stays},
+		{"of the pool when it had another zone", entryOf(be1, 1, "10.20.0.100"), func(e *conntrack.Entry) { e.Zone = 18201 }, goes},
 		{"of nobody", entryOf(be2, 1, "10.20.0.100"), func(e *conntrack.Entry) { e.Mark = 0 }, stays},
 		{"of a number that nobody has", entryOf(be2, 1, "10.20.0.100"), func(e *conntrack.Entry) { e.Mark = pipeline.Mark(1, 999) }, unknown},
 	} {
@@ -150,7 +151,7 @@ func TestNearlyFull(t *testing.T) {
 		if u.nearFull() != c.near {
 			t.Errorf("%+v", u)
 		}
-		for _, wrong := range [][]string{(&connections{zone: u}).wrong(), (&connections{datapath: u}).wrong()} {
+		for _, wrong := range [][]string{(&connections{zones: []zoneUse{{usage: u}}}).wrong(), (&connections{datapath: u}).wrong()} {
 			if len(wrong) > 0 != c.near {
 				t.Errorf("%+v: %q", u, wrong)
 			}

@@ -35,7 +35,8 @@ func (l *loop) traceSwitch(ctx context.Context, v *view, offline *api.Trace, t p
 	if v.sw.session == 0 {
 		return nil, errors.New("the switch is not connected")
 	}
-	text, err := ask(ctx, v.config.RunDir, "ofproto/trace", v.snapshot.Bridge, traceFlow(v.snapshot, offline, t, port), "--ct-next", "trk,new")
+	args := append([]string{v.snapshot.Bridge, traceFlow(v.snapshot, offline, t, port)}, pipeline.TraceStates(v.snapshot, v.snapshot.Pool(offline.Pool), t.Proto)...)
+	text, err := ask(ctx, v.config.RunDir, "ofproto/trace", args...)
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +187,7 @@ func (l *loop) conntrackEntry(ctx context.Context, v *view, t pipeline.Tuple) st
 			entry = string(line)
 		}
 		return nil
-	}, "dpctl/dump-conntrack", fmt.Sprintf("zone=%d", v.snapshot.Zone))
+	}, "dpctl/dump-conntrack", fmt.Sprintf("zone=%d", cmp.Or(v.snapshot.VIPZones()[t.Dst.Addr()], v.snapshot.Zone)))
 	if err != nil {
 		l.opts.Logger.Debug("the connection table cannot be read", "err", err)
 	}

@@ -39,6 +39,7 @@ type tracker struct {
 	blind    bool      // connections of members that leave were flushed once without the table
 	again    time.Time // when an urgent cleaning is tried once more
 	next     time.Time // when the table is read if nothing is urgent
+	zones    []uint16  // that were read last
 }
 
 // trackConnections runs a tracker until ctx ends.
@@ -115,7 +116,7 @@ func (t *tracker) look(ctx context.Context, v *view, urgent bool) {
 func (t *tracker) clean(ctx context.Context, v *view, r *reading) bool {
 	condemned, err := t.condemned(ctx, v, r.suspects)
 	if err == nil && len(condemned) > 0 {
-		err = t.forget(ctx, v.snapshot.Zone, condemned)
+		err = t.forget(ctx, condemned)
 		t.next = time.Now().Add(readSoon)
 	}
 	if err != nil {
@@ -213,17 +214,17 @@ func (t *tracker) tell(ended []verdict) {
 }
 
 // forget makes the switch forget entries, each by its whole tuple.
-func (t *tracker) forget(ctx context.Context, zone uint16, entries []verdict) error {
+func (t *tracker) forget(ctx context.Context, entries []verdict) error {
 	flushes := make([]openflow.CTFlush, len(entries))
 	for i := range entries {
-		flushes[i] = *exactly(zone, &entries[i].Entry)
+		flushes[i] = *exactly(&entries[i].Entry)
 	}
 	err := t.loop.bridge.Forget(ctx, flushes)
 	if !errors.Is(err, bridge.ErrNoFlush) {
 		return err
 	}
 	for i := range flushes {
-		if _, err := t.switchd.Call(ctx, "dpctl/flush-conntrack", fmt.Sprintf("zone=%d", zone), tupleText(&flushes[i])); err != nil {
+		if _, err := t.switchd.Call(ctx, "dpctl/flush-conntrack", fmt.Sprintf("zone=%d", flushes[i].Zone), tupleText(&flushes[i])); err != nil {
 			return err
 		}
 	}
@@ -231,19 +232,19 @@ func (t *tracker) forget(ctx context.Context, zone uint16, entries []verdict) er
 }
 
 // exactly flushes one entry.
-func exactly(zone uint16, e *conntrack.Entry) *openflow.CTFlush {
+func exactly(e *conntrack.Entry) *openflow.CTFlush {
 	return &openflow.CTFlush{
-		Proto: e.Proto, HasZone: true, Zone: zone,
+		Proto: e.Proto, HasZone: true, Zone: e.Zone,
 		Orig: openflow.CTTuple{Src: e.Orig.Src, Dst: e.Orig.Dst, SrcPort: e.Orig.SrcPort, DstPort: e.Orig.DstPort},
 	}
 }
 
 // allOf flushes whatever is answered from a place.
-func (st *standing) allOf(zone uint16, at *place) []openflow.CTFlush {
+func (st *standing) allOf(at *place) []openflow.CTFlush {
 	flushes := make([]openflow.CTFlush, len(st.flushable))
 	for i, proto := range st.flushable {
 		flushes[i] = openflow.CTFlush{
-			Proto: proto, HasZone: true, Zone: zone,
+			Proto: proto, HasZone: true, Zone: at.zone,
 			Reply: openflow.CTTuple{Src: at.addr, SrcPort: at.port},
 		}
 	}
@@ -276,7 +277,7 @@ func (t *tracker) flushBlindly(ctx context.Context, v *view) bool {
 				"pool", member.pool, "member", member.name)
 			continue
 		}
-		flushes = append(flushes, t.standing.allOf(v.snapshot.Zone, &member)...)
+		flushes = append(flushes, t.standing.allOf(&member)...)
 	}
 	err := t.loop.bridge.Forget(ctx, flushes)
 	switch {
@@ -298,8 +299,12 @@ func (l *loop) setConnections(c *connections) {
 	if old == nil {
 		old = &connections{}
 	}
-	if c.zone.nearFull() && !old.zone.nearFull() {
-		l.note(state.Event{Time: time.Now(), Text: c.zone.describe(zoneLimit)})
+	for i := range c.zones {
+		z := &c.zones[i]
+		was := slices.ContainsFunc(old.zones, func(o zoneUse) bool { return o.Number == z.Number && o.nearFull() })
+		if z.nearFull() && !was {
+			l.note(state.Event{Time: time.Now(), Text: z.describe()})
+		}
 	}
 	if c.datapath.nearFull() && !old.datapath.nearFull() {
 		l.note(state.Event{Time: time.Now(), Text: c.datapath.describe(datapathLimit)})

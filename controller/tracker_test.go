@@ -1,18 +1,21 @@
 package controller
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"brlb/controller/config"
 	"brlb/controller/conntrack"
+	"brlb/controller/pipeline"
 	"brlb/controller/state"
 	"brlb/ovsdb/unixctl"
 )
@@ -20,8 +23,8 @@ import (
 // refusal is an answer by which a daemon refuses a command.
 type refusal string
 
-// fakeSwitchd is a run directory with a control socket that answers commands;
-// asked notes them.
+// fakeSwitchd is a run directory with a control socket that answers commands, known
+// with all arguments or by the method alone; asked notes them.
 func fakeSwitchd(t *testing.T, answers map[string]any) (runDir string, asked *[]string) {
 	t.Helper()
 	runDir, err := os.MkdirTemp("", "ctl") // a socket's path is short
@@ -56,9 +59,10 @@ func fakeSwitchd(t *testing.T, answers map[string]any) (runDir string, asked *[]
 			if in.Decode(&request) != nil {
 				return
 			}
-			*asked = append(*asked, strings.Join(append([]string{request.Method}, request.Params...), " "))
+			command := strings.Join(append([]string{request.Method}, request.Params...), " ")
+			*asked = append(*asked, command)
 			reply := map[string]any{"id": request.ID, "error": nil}
-			switch answer := answers[request.Method].(type) {
+			switch answer := cmp.Or(answers[command], answers[request.Method]).(type) {
 			case nil:
 				reply["error"] = "not a valid command\n"
 			case refusal:
@@ -140,6 +144,59 @@ func TestRead(t *testing.T) {
 				t.Errorf("suspects: %+v", r.suspects)
 			}
 		})
+	}
+}
+
+// TestReadZones: each zone has its own limit, and what is in any of them is
+// counted, and judged, also if its pool has gone.
+func TestReadZones(t *testing.T) {
+	cfg := parse(t, strings.NewReplacer("web: {id: 1,", "web: {id: 1, conntrack: {limit: 10},", "10.30.0.11:80, be3", "10.30.0.14:80, be3").Replace("conntrack: {limit: 500}\n"+standingConfig))
+	snapshot := state.AllActive(cfg)
+	web, api := &snapshot.Pool("web").Members[0], &snapshot.Pool("api").Members[0]
+	line := func(m *state.Member, pool, zone uint16) string {
+		return fmt.Sprintf("tcp,orig=(src=10.20.0.10,dst=10.20.0.100,sport=4000,dport=80),reply=(src=%s,dst=10.20.0.10,sport=%d,dport=4000),id=0,zone=%d,status=0,mark=%d,protoinfo=(state_orig=ESTABLISHED,state_reply=ESTABLISHED)\n",
+			m.Address.Addr(), m.Address.Port(), zone, pipeline.Mark(pool, m.Number))
+	}
+	runDir, asked := fakeSwitchd(t, map[string]any{
+		"dpctl/ct-get-nconns": "7\n", "dpctl/ct-get-maxconns": "3000000\n", "dpctl/ct-set-limits": "",
+		"dpctl/ct-get-limits":                "default limit=0\n",
+		"dpctl/ct-get-limits zone=18201":     "default limit=0\nzone=18201,limit=10,count=9\n",
+		"dpctl/dump-conntrack -m zone=18200": line(api, 2, 18200) + line(web, 1, 18200),
+		"dpctl/dump-conntrack -m zone=18201": line(web, 1, 18201) + line(web, 1, 18201),
+		"dpctl/dump-conntrack -m zone=18207": line(web, 1, 18207),
+		"dpctl/dump-conntrack -m zone=18208": "",
+	})
+	l := newLoop(cfg, loopOptions{Logger: slog.New(slog.DiscardHandler)}, nil)
+	tr := &tracker{loop: l, switchd: unixctl.Daemon(runDir, "ovs-vswitchd"), standing: standingOf(snapshot, everyVIP(snapshot)), zones: []uint16{18200, 18207, 18208}}
+	defer tr.switchd.Close()
+	r, err := tr.read(t.Context(), &view{snapshot: snapshot, config: cfg, writer: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := r.connections(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), nil)
+	doc := got.document()
+	if doc.Zone.Number != 18200 || doc.Zone.Entries != 2 || doc.Zone.Limit != 500 ||
+		len(doc.Pools) != 1 || doc.Pools[0].Number != 18201 || doc.Pools[0].Entries != 9 || doc.Pools[0].Limit != 10 || !slices.Equal(doc.Pools[0].Pools, []string{"web"}) {
+		t.Errorf("%+v", doc)
+	}
+	if wrong := got.wrong(); len(wrong) != 1 || !strings.HasPrefix(wrong[0], "pool web: conntrack is nearly full: 9 entries, and the limit of zone 18201 allows 10;") {
+		t.Errorf("wrong: %q", wrong)
+	}
+	if n, _ := got.of(web.Number); n.Open != 4 {
+		t.Errorf("a member of the pool: %+v", n)
+	}
+	var suspects []uint16 // zones
+	for _, e := range r.suspects {
+		suspects = append(suspects, e.Zone)
+	}
+	if !slices.Equal(suspects, []uint16{18200, 18207}) {
+		t.Errorf("suspects in %v", suspects)
+	}
+	if !slices.Equal(tr.zones, []uint16{18200, 18201, 18207}) {
+		t.Errorf("to be read next: %v", tr.zones)
+	}
+	if all := strings.Join(*asked, "\n"); !strings.Contains(all, "ct-set-limits zone=18200,limit=500") || strings.Contains(all, "ct-set-limits zone=18201") {
+		t.Errorf("asked %q", *asked)
 	}
 }
 

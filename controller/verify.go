@@ -257,27 +257,48 @@ func (c *checker) conntrack(ctx context.Context) {
 	default:
 		c.say("conntrack", false, "TCP sequence numbers are checked: connections from ports that were just used may start slowly")
 	}
-	want := c.view.config.ConntrackLimit
-	if want == 0 {
-		return
+	for _, z := range c.view.config.Zones() {
+		if z.Limit > 0 {
+			c.limit(ctx, &z)
+		}
 	}
-	zone := fmt.Sprintf("zone=%d", c.view.snapshot.Zone)
+}
+
+// limit checks how many entries a zone may have.
+func (c *checker) limit(ctx context.Context, z *config.Zone) {
+	name, zone := zonePrefix(z)+"conntrack limit", fmt.Sprintf("zone=%d", z.Number)
 	text, err := ask(ctx, c.view.config.RunDir, "dpctl/ct-get-limits", zone)
 	if err != nil {
-		c.say("conntrack limit", false, "not known: %v", err)
+		c.say(name, false, "not known: %v", err)
 		return
 	}
 	limit := zoneUsage(text, zone).limit
-	c.say("conntrack limit", limit == want, "the switch limits zone %d to %d entries, the configuration to %d", c.view.snapshot.Zone, limit, want)
+	c.say(name, limit == z.Limit, "the switch limits zone %d to %d entries, the configuration to %d", z.Number, limit, z.Limit)
 }
 
 // timeouts checks what OVSDB says of conntrack's timeouts.
 func (c *checker) timeouts(problems []string) {
-	want := c.view.config.ConntrackTimeouts
+	var want []string
+	for _, z := range c.view.config.Zones() {
+		if z.Timeouts != nil {
+			want = append(want, zonePrefix(&z)+vswitch.Timeouts(z.Timeouts).String())
+		}
+	}
 	if len(want) == 0 && len(problems) == 0 {
 		return
 	}
-	c.say("conntrack timeouts", len(problems) == 0, "%s", orAll(problems, vswitch.Timeouts(want).String()))
+	c.say("conntrack timeouts", len(problems) == 0, "%s", orAll(problems, strings.Join(want, "; ")))
+}
+
+// zonePrefix says whose zone it is, if it is one of pools.
+func zonePrefix(z *config.Zone) string {
+	switch len(z.Pools) {
+	case 0:
+		return ""
+	case 1:
+		return "pool " + z.Pools[0] + ": "
+	}
+	return "pools " + strings.Join(z.Pools, ", ") + ": "
 }
 
 func (c *checker) rows(kind pipeline.Kind, pool uint16) []pipeline.Row {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"brlb/controller/config"
 	"brlb/controller/pipeline"
 	"brlb/controller/state"
 	"brlb/openflow"
@@ -44,7 +45,7 @@ func (c *checker) hairpin() {
 		networks = append(networks, fmt.Sprintf("of %s are known as %s", g.Masked(), g.Addr()))
 	}
 	c.part("hairpin", pipeline.IsHairpin, fmt.Sprintf("behind a member's port, clients %s (zone %d)",
-		strings.Join(networks, ", "), pipeline.HairpinZone(c.view.snapshot.Zone)))
+		strings.Join(networks, ", "), config.HairpinZone(c.view.snapshot.Zone)))
 }
 
 // transitions checks the rows of slots that move, and what the switch has learned

@@ -166,7 +166,9 @@ func TestConntrackNearlyFull(t *testing.T) {
 			return strings.Contains(strings.Join(st.Degraded, " "), "conntrack is nearly full")
 		}
 		keep(t, s, 36000, 2)
-		await(t, s, "eight of ten", func(st *api.Status) bool { return st.Conntrack.Zone == api.TableUsage{Entries: 8, Limit: 10} })
+		await(t, s, "eight of ten", func(st *api.Status) bool {
+			return st.Conntrack.Zone.TableUsage == api.TableUsage{Entries: 8, Limit: 10}
+		})
 		if st, err := s.API.Status(t.Context()); err != nil || told(st) {
 			t.Errorf("alarm at 8 of 10: %q, %v", st.Degraded, err)
 		}

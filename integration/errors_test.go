@@ -196,29 +196,31 @@ func farClient(t *testing.T, s *stand.Stand) (client, router *lab.Host) {
 // A download ends although a router between brlb and the client has a smaller
 // MTU: what the router says of that reaches the member.
 func TestDownloadAcrossSmallerMTU(t *testing.T) {
-	onBothWith(t, stand.Options{IPv6: true, Config: transferring}, func(t *testing.T, s *stand.Stand) {
-		await(t, s, "both pools", stand.SteadyPools(4, 4))
-		client, _ := farClient(t, s)
+	onBothWith(t, stand.Options{IPv6: true, Config: transferring}, downloadAcrossSmallerMTU)
+}
+
+func downloadAcrossSmallerMTU(t *testing.T, s *stand.Stand) {
+	await(t, s, "both pools", stand.SteadyPools(4, 4))
+	client, _ := farClient(t, s)
+	for _, host := range s.Hosts {
+		transferFrom(t, host)
+	}
+	leaks := watchLeaks(t, s)
+	for _, vip := range vips {
+		download(t, client, vip)
+	}
+	for _, addr := range []string{"192.0.2.10", "2001:db8:99::10"} {
+		learned := 0
 		for _, host := range s.Hosts {
-			transferFrom(t, host)
-		}
-		leaks := watchLeaks(t, s)
-		for _, vip := range vips {
-			download(t, client, vip)
-		}
-		for _, addr := range []string{"192.0.2.10", "2001:db8:99::10"} {
-			learned := 0
-			for _, host := range s.Hosts {
-				if knowsMTU(t, host, addr) {
-					learned++
-				}
-			}
-			if learned != 1 {
-				t.Errorf("%d members have learned the MTU on the way to %s, not one", learned, addr)
+			if knowsMTU(t, host, addr) {
+				learned++
 			}
 		}
-		leaks.check(t)
-	})
+		if learned != 1 {
+			t.Errorf("%d members have learned the MTU on the way to %s, not one", learned, addr)
+		}
+	}
+	leaks.check(t)
 }
 
 // An upload ends although a router between brlb and the member has a smaller MTU:
@@ -267,32 +269,34 @@ func TestUploadAcrossSmallerMTU(t *testing.T) {
 // A client learns that no program of the member has the port, and traceroute
 // ends at the VIP, by every protocol.
 func TestErrorsReachClients(t *testing.T) {
-	onBothWith(t, stand.Options{IPv6: true, Config: transferring}, func(t *testing.T, s *stand.Stand) {
-		await(t, s, "both pools", stand.SteadyPools(4, 4))
-		client, _ := farClient(t, s)
-		leaks := watchLeaks(t, s)
-		for i, vip := range vips {
-			closed := netip.AddrPortFrom(vip, closedPort)
-			if err := askClosed(t, client, closed); !errors.Is(err, syscall.ECONNREFUSED) {
-				t.Errorf("a datagram to %s: %v", closed, err)
+	onBothWith(t, stand.Options{IPv6: true, Config: transferring}, errorsReachClients)
+}
+
+func errorsReachClients(t *testing.T, s *stand.Stand) {
+	await(t, s, "both pools", stand.SteadyPools(4, 4))
+	client, _ := farClient(t, s)
+	leaks := watchLeaks(t, s)
+	for i, vip := range vips {
+		closed := netip.AddrPortFrom(vip, closedPort)
+		if err := askClosed(t, client, closed); !errors.Is(err, syscall.ECONNREFUSED) {
+			t.Errorf("a datagram to %s: %v", closed, err)
+		}
+		router, gateway := "192.0.2.1", stand.Gateway
+		if vip.Is6() {
+			router, gateway = "2001:db8:99::1", stand.Gateway6
+		}
+		for network, target := range map[string]netip.AddrPort{"udp": closed, "tcp": netip.AddrPortFrom(vip, 80), "icmp": netip.AddrPortFrom(vip, 0)} {
+			want := []string{router, gateway, vip.String()}
+			if network == "icmp" {
+				want = []string{router, vip.String()} // brlb answers
 			}
-			router, gateway := "192.0.2.1", stand.Gateway
-			if vip.Is6() {
-				router, gateway = "2001:db8:99::1", stand.Gateway6
-			}
-			for network, target := range map[string]netip.AddrPort{"udp": closed, "tcp": netip.AddrPortFrom(vip, 80), "icmp": netip.AddrPortFrom(vip, 0)} {
-				want := []string{router, gateway, vip.String()}
-				if network == "icmp" {
-					want = []string{router, vip.String()} // brlb answers
-				}
-				hops, err := client.Hops(t.Context(), network, target)
-				if err != nil || fmt.Sprint(hops) != fmt.Sprint(want) {
-					t.Errorf("%d: by %s the way to %s is %v, not %v, %v", i, network, vip, hops, want, err)
-				}
+			hops, err := client.Hops(t.Context(), network, target)
+			if err != nil || fmt.Sprint(hops) != fmt.Sprint(want) {
+				t.Errorf("%d: by %s the way to %s is %v, not %v, %v", i, network, vip, hops, want, err)
 			}
 		}
-		leaks.check(t)
-	})
+	}
+	leaks.check(t)
 }
 
 // askClosed sends a datagram and returns what its socket learns of it.
@@ -310,35 +314,35 @@ func askClosed(t *testing.T, client *lab.Host, to netip.AddrPort) error {
 
 // Errors that quote no more than 8 octets behind the IP header, as RFC 792
 // demands at least, reach their ends too.
-func TestShortErrors(t *testing.T) {
-	onBothWith(t, stand.Options{Config: transferring}, func(t *testing.T, s *stand.Stand) {
-		const port = 20000
-		vip := netip.MustParseAddrPort(stand.VIPAddress + ":53")
-		member := s.Hosts[ownerOf(t, s, port, vip)]
-		client := netip.AddrPortFrom(s.Client.Addr(), port)
-		leaks := watchLeaks(t, s)
-		var conn net.Conn
-		must(t, s.Client.Do(func() (err error) {
-			conn, err = net.DialUDP("udp", net.UDPAddrFromAddrPort(client), net.UDPAddrFromAddrPort(vip))
-			return err
-		}))
-		defer conn.Close()
-		_, err := conn.Write([]byte("question"))
-		must(t, err)
-		conn.SetReadDeadline(time.Now().Add(patience))
-		_, err = conn.Read(make([]byte, 100))
-		must(t, err)
+func TestShortErrors(t *testing.T) { onBothWith(t, stand.Options{Config: transferring}, shortErrors) }
 
-		// About the answer, by the client's host: the member learns it.
-		sendError(t, s.Client, vip.Addr(), 4, smallMTU, quote(vip, client))
-		eventually(t, "the member has learned the MTU", func() bool { return knowsMTU(t, member, client.Addr().String()) })
-		// About the question, by the member: the client learns it.
-		sendError(t, member, client.Addr(), 3, 0, quote(client, netip.AddrPortFrom(member.Addr(), 8080)))
-		if _, err = conn.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNREFUSED) {
-			t.Errorf("the client's socket says %v", err)
-		}
-		leaks.check(t)
-	})
+func shortErrors(t *testing.T, s *stand.Stand) {
+	const port = 20000
+	vip := netip.MustParseAddrPort(stand.VIPAddress + ":53")
+	member := s.Hosts[ownerOf(t, s, port, vip)]
+	client := netip.AddrPortFrom(s.Client.Addr(), port)
+	leaks := watchLeaks(t, s)
+	var conn net.Conn
+	must(t, s.Client.Do(func() (err error) {
+		conn, err = net.DialUDP("udp", net.UDPAddrFromAddrPort(client), net.UDPAddrFromAddrPort(vip))
+		return err
+	}))
+	defer conn.Close()
+	_, err := conn.Write([]byte("question"))
+	must(t, err)
+	conn.SetReadDeadline(time.Now().Add(patience))
+	_, err = conn.Read(make([]byte, 100))
+	must(t, err)
+
+	// About the answer, by the client's host: the member learns it.
+	sendError(t, s.Client, vip.Addr(), 4, smallMTU, quote(vip, client))
+	eventually(t, "the member has learned the MTU", func() bool { return knowsMTU(t, member, client.Addr().String()) })
+	// About the question, by the member: the client learns it.
+	sendError(t, member, client.Addr(), 3, 0, quote(client, netip.AddrPortFrom(member.Addr(), 8080)))
+	if _, err = conn.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("the client's socket says %v", err)
+	}
+	leaks.check(t)
 }
 
 // ownerOf returns the index of the host whose datagrams from a port of the client

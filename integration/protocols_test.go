@@ -25,18 +25,20 @@ func sourcePorts(first, n int) []int {
 // Datagrams land on the member that the slot table names for their 5-tuple,
 // ports included, and so does every fragment of a long one.
 func TestDatagrams(t *testing.T) {
-	onBothWith(t, stand.Options{Config: serve("80/tcp, 53/udp")}, func(t *testing.T, s *stand.Stand) {
-		vip := stand.VIPAddress + ":53"
-		ports := sourcePorts(20000, 1000)
-		want, err := s.PredictAll(t.Context(), "web", "udp", s.Client.Addr(), ports, vip)
-		must(t, err)
-		compare(t, "short datagrams", want, s.Client.AskEach(t.Context(), vip, ports, 100, 8))
+	onBothWith(t, stand.Options{Config: serve("80/tcp, 53/udp")}, datagrams)
+}
 
-		ports = sourcePorts(30000, 100)
-		want, err = s.PredictAll(t.Context(), "web", "udp", s.Client.Addr(), ports, vip)
-		must(t, err)
-		compare(t, "datagrams of 4,000 octets", want, s.Client.AskEach(t.Context(), vip, ports, 4000, 4))
-	})
+func datagrams(t *testing.T, s *stand.Stand) {
+	vip := stand.VIPAddress + ":53"
+	ports := sourcePorts(20000, 1000)
+	want, err := s.PredictAll(t.Context(), "web", "udp", s.Client.Addr(), ports, vip)
+	must(t, err)
+	compare(t, "short datagrams", want, s.Client.AskEach(t.Context(), vip, ports, 100, 8))
+
+	ports = sourcePorts(30000, 100)
+	want, err = s.PredictAll(t.Context(), "web", "udp", s.Client.Addr(), ports, vip)
+	must(t, err)
+	compare(t, "datagrams of 4,000 octets", want, s.Client.AskEach(t.Context(), vip, ports, 4000, 4))
 }
 
 // Members of a range get packets on the port that the client used, and those of

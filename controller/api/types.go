@@ -48,11 +48,19 @@ type OVSDB struct {
 
 // Conntrack describes the switch's connection table.
 type Conntrack struct {
-	At       time.Time  `json:"at,omitzero"` // when connections were last counted
-	Zone     TableUsage `json:"zone"`        // brlb's zone
-	Datapath TableUsage `json:"datapath"`    // all zones
+	At       time.Time   `json:"at,omitzero"`     // when connections were last counted
+	Zone     ZoneUsage   `json:"zone"`            // of pools without one of their own
+	Pools    []ZoneUsage `json:"pools,omitempty"` // pools' own zones, by number
+	Datapath TableUsage  `json:"datapath"`        // all zones
 	// Problem says why connections are not counted, or not all.
 	Problem string `json:"problem,omitempty"`
+}
+
+// ZoneUsage says how full a conntrack zone is.
+type ZoneUsage struct {
+	Number uint16   `json:"number"`
+	Pools  []string `json:"pools,omitempty"` // whose own it is, sorted
+	TableUsage
 }
 
 // TableUsage says how full a table is.

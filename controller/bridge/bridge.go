@@ -76,7 +76,7 @@ type Wants struct {
 	// Listens are IPv6 addresses for which brlb answers: their groups are joined.
 	Listens []netip.Addr
 	VLANs   []uint16 // in which to ask, and to join groups, beside the bridge's own network
-	Zone    uint16   // of conntrack
+	Zone    uint16   // of conntrack, but for pools with one of their own
 }
 
 // Equal says whether two wishes are the same.

@@ -37,7 +37,7 @@ func (v *serving) packetIn(ctx context.Context, m *openflow.PacketIn) error {
 			}
 			break
 		}
-		if messages, err = putBack(m, v.wants.Zone); err == nil {
+		if messages, err = putBack(m, pipeline.ZoneIn(m.Match, v.wants.Zone)); err == nil {
 			v.bridge.count(&v.bridge.resent)
 		}
 	case pipeline.TableOwn, pipeline.TableRest, pipeline.TableSlots, pipeline.TableMember, pipeline.TableToMember:
@@ -141,7 +141,7 @@ func end(m *openflow.PacketIn, w *Wants) ([]openflow.Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []openflow.Message{through(m, pipeline.AsAnswer(w.Zone), frame)}, nil
+	return []openflow.Message{through(m, pipeline.AsAnswer(pipeline.ZoneIn(m.Match, w.Zone)), frame)}, nil
 }
 
 // tooBig says how long a packet may be on its way to a member.

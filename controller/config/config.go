@@ -26,15 +26,10 @@ type Config struct {
 	// MAC answers ARP for VIPs and gateways; the zero MAC means that brlb
 	// derives one from the bridge.
 	MAC MAC
-	// Zone is the conntrack zone, 1..65535.
-	Zone uint16
-	// ConntrackLimit is how many entries the zone may have, 1..MaxConntrackLimit;
-	// 0 leaves the switch's limit as it is.
-	ConntrackLimit int
-	// ConntrackTimeouts are how long the zone keeps idle connections, 1 s to 480 h
-	// in whole seconds, by the keys of CT_Timeout_Policy.timeouts
-	// (ovs-vswitchd.conf.db(5)); those left out are the switch's.
-	ConntrackTimeouts map[string]time.Duration
+	// Zone is the conntrack zone of all pools but those with one of their own,
+	// 1..65535.
+	Zone      uint16
+	Conntrack Conntrack // of Zone
 	// Gateways are addresses, each with its network, that brlb answers ARP and
 	// ping for on the members' side; sorted, without duplicates.
 	Gateways []netip.Prefix
@@ -171,6 +166,10 @@ type Pool struct {
 	// slot that has moved; for stateless pools.
 	Transition time.Duration
 	Tunnel     Tunnel // of mode tunnel
+	// Zone is the pool's own conntrack zone, 1..65535; 0 if it has none. Pools with
+	// the same one have the same Conntrack.
+	Zone      uint16
+	Conntrack Conntrack // of Zone; the zero value without one
 	// IPv6 says of which family the members are: all of IPv6, or all of IPv4.
 	IPv6 bool
 	// Affinity says what of a packet decides the slot.
@@ -213,9 +212,6 @@ const (
 	OnDownReset OnDown = "reset" // they are forgotten: the client's next packet is answered by a reset
 	OnDownKeep  OnDown = "keep"  // they are left alone
 )
-
-// MaxConntrackLimit is the greatest ConntrackLimit.
-const MaxConntrackLimit = 100_000_000
 
 // OnAllDown says what becomes of a pool's traffic when no member is active.
 type OnAllDown string

@@ -21,6 +21,7 @@ func (d *document) checkMeaning(c *Config) {
 	d.checkModes(c)
 	d.checkTunnels(c)
 	d.checkServices(c)
+	d.checkZones(c)
 	d.checkGateways(c)
 }
 

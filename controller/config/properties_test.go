@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -22,7 +23,7 @@ func write(c *Config) []string {
 		"miss: " + string(c.Miss),
 		"start_deadline: " + c.StartDeadline.String(),
 		"neighbour_refresh: " + c.NeighbourRefresh.String(),
-		fmt.Sprintf("conntrack: {limit: %d%s}", c.ConntrackLimit, writeTimeouts(c)),
+		fmt.Sprintf("conntrack: {limit: %d%s}", c.Conntrack.Limit, writeTimeouts(c.Conntrack.Timeouts)),
 		"dns: {min_ttl: " + c.DNS.MinTTL.String() + "}",
 	}
 	if c.MAC.IsSet() {
@@ -77,6 +78,9 @@ func write(c *Config) []string {
 			m, _ := find(p.Members, func(m Member) bool { return m.Key() == pin.Key })
 			pools += fmt.Sprintf("\n      %d: %s", pin.Slot, m.Name)
 		}
+		if p.Zone != 0 {
+			pools += fmt.Sprintf("\n    conntrack: {zone: %d, limit: %d%s}", p.Zone, p.Conntrack.Limit, writeTimeouts(p.Conntrack.Timeouts))
+		}
 		pools += "\n    members:"
 		for _, m := range p.Members {
 			via := ""
@@ -102,12 +106,12 @@ func write(c *Config) []string {
 	return append(lines, checks, pools, services)
 }
 
-func writeTimeouts(c *Config) string {
-	if c.ConntrackTimeouts == nil {
+func writeTimeouts(timeouts map[string]time.Duration) string {
+	if timeouts == nil {
 		return ""
 	}
 	var states []string
-	for state, timeout := range c.ConntrackTimeouts {
+	for state, timeout := range timeouts {
 		states = append(states, fmt.Sprintf("%s: %v", state, timeout))
 	}
 	return ", timeouts: {" + strings.Join(states, ", ") + "}"
@@ -155,9 +159,9 @@ func generate(t *rapid.T) *Config {
 	c.Zone = rapid.Uint16Range(1, 65535).Draw(t, "zone")
 	c.Miss = rapid.SampledFrom([]Miss{MissNormal, MissDrop}).Draw(t, "miss")
 	c.StartDeadline = seconds.Draw(t, "start deadline")
-	c.ConntrackLimit = rapid.IntRange(0, MaxConntrackLimit).Draw(t, "conntrack limit")
+	c.Conntrack.Limit = rapid.IntRange(0, MaxConntrackLimit).Draw(t, "conntrack limit")
 	if timeouts := rapid.MapOf(rapid.SampledFrom(conntrackStates), seconds).Draw(t, "conntrack timeouts"); len(timeouts) > 0 {
-		c.ConntrackTimeouts = timeouts
+		c.Conntrack.Timeouts = timeouts
 	}
 	c.NeighbourRefresh = seconds.Draw(t, "refresh")
 	c.DNS.MinTTL = seconds.Draw(t, "min ttl")
@@ -177,6 +181,11 @@ func generate(t *rapid.T) *Config {
 			p.OnAllDown, p.PanicBelow = OnAllDownKeep, rapid.IntRange(0, 100).Draw(t, "panic below")
 			p.BFD = BFD{10 * time.Millisecond, seconds.Draw(t, "min_rx")%(10*time.Second) + time.Second/2, 7}
 			p.HoldDown = HoldDown{rapid.IntRange(1, MaxFalls).Draw(t, "after"), seconds.Draw(t, "within")}
+		}
+		if own := c.Zone ^ p.ID; own != 0 && rapid.Bool().Draw(t, "own zone") {
+			p.Zone = own
+			p.Conntrack.Limit = rapid.IntRange(0, MaxConntrackLimit).Draw(t, "pool's limit")
+			p.Conntrack.Timeouts = maps.Clone(c.Conntrack.Timeouts)
 		}
 		p.FromOVSDB = rapid.Bool().Draw(t, "from ovsdb")
 		for j, name := range names(t, "members", 1) {

@@ -36,7 +36,7 @@ func (d *document) config(e entry) *Config {
 	c.API = d.api(f["api"])
 	d.mac(f["mac"], &c.MAC)
 	integer(d, f["zone"], &c.Zone, 1, 65535)
-	d.conntrack(f["conntrack"], c)
+	d.conntrack(d.mapping(f["conntrack"], "limit", "timeouts"), &c.Conntrack)
 	for _, g := range d.list(f["gateways"]) {
 		c.Gateways = append(c.Gateways, d.gateway(g))
 	}
@@ -57,7 +57,7 @@ func (d *document) config(e entry) *Config {
 		c.Checks = append(c.Checks, d.check(x))
 	}
 	for _, x := range d.named(f["pools"]) {
-		c.Pools = append(c.Pools, d.pool(x))
+		c.Pools = append(c.Pools, d.pool(x, c))
 	}
 	for _, x := range d.named(f["services"]) {
 		c.Services = append(c.Services, d.service(x))
@@ -84,8 +84,8 @@ func (d *document) api(e entry) API {
 	return a
 }
 
-func (d *document) pool(e entry) Pool {
-	f := d.mapping(e, "id", "slots", "layout", "anchor", "balance_slack", "pins", "mode", "tunnel", "transition", "affinity", "check", "on_down", "on_all_down", "min_active", "panic_below",
+func (d *document) pool(e entry, c *Config) Pool {
+	f := d.mapping(e, "id", "slots", "layout", "anchor", "balance_slack", "pins", "mode", "tunnel", "transition", "conntrack", "affinity", "check", "on_down", "on_all_down", "min_active", "panic_below",
 		"slow_start", "hold_down", "bfd", "from_ovsdb", "members")
 	p := Pool{
 		Name:      e.name(),
@@ -116,6 +116,7 @@ func (d *document) pool(e entry) Pool {
 	known := choice(d, f["layout"], &p.Layout, maglev.Names()...)
 	d.mode(f, &p)
 	d.tunnel(f["tunnel"], &p)
+	d.zone(f["conntrack"], c, &p)
 	choice(d, f["affinity"], &p.Affinity, AffinityNone, AffinitySource)
 	d.word(f["check"], &p.Check)
 	d.policies(f, &p)

@@ -6,6 +6,9 @@ type Count struct {
 	Ended int // what is left of connections for a while
 }
 
+// Plus adds two counts.
+func (c Count) Plus(d Count) Count { return Count{Open: c.Open + d.Open, Ended: c.Ended + d.Ended} }
+
 // Tally counts the entries of a zone, line by line. The zero Tally has seen
 // none.
 type Tally struct {

@@ -3,6 +3,7 @@ package metrics
 import (
 	"net/http"
 	"runtime"
+	"strconv"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -56,10 +57,13 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	s.bundles(m)
 	table := &m.Status.Conntrack
 	if counted := !table.At.IsZero(); counted || table.Zone.Entries > 0 {
-		s.usage(table.Zone, "zone")
+		s.zone(&table.Zone, "zone")
 	}
 	if table.Datapath != (api.TableUsage{}) {
-		s.usage(table.Datapath, "datapath")
+		s.usage(table.Datapath, "datapath", "", "")
+	}
+	for i := range table.Pools {
+		s.zone(&table.Pools[i], "pool")
 	}
 	for i := range m.Status.Services {
 		service := &m.Status.Services[i]
@@ -118,10 +122,14 @@ func (s scrape) bundles(m *api.Metrics) {
 	s.counter(flowMods, m.BundleRows)
 }
 
-func (s scrape) usage(u api.TableUsage, scope string) {
-	s.gauge(conntrackEntries, float64(u.Entries), scope)
+func (s scrape) zone(z *api.ZoneUsage, scope string) {
+	s.usage(z.TableUsage, scope, strconv.Itoa(int(z.Number)), strings.Join(z.Pools, ","))
+}
+
+func (s scrape) usage(u api.TableUsage, labels ...string) {
+	s.gauge(conntrackEntries, float64(u.Entries), labels...)
 	if u.Limit > 0 {
-		s.gauge(conntrackLimit, float64(u.Limit), scope)
+		s.gauge(conntrackLimit, float64(u.Limit), labels...)
 	}
 }
 

@@ -87,14 +87,14 @@ brlb_member_connections{address="10.30.0.11:8080",member="be1",pool="web"} 1204
 brlb_member_connections{address="10.30.0.12:8080",member="be2",pool="web"} 1187
 brlb_member_connections{address="10.30.0.13:8080",member="be3",pool="web"} 1190
 brlb_member_connections{address="10.30.0.14:8080",member="be4",pool="web"} 0
-# HELP brlb_conntrack_entries Entries of the switch's connection table: of brlb's zone, and of the whole datapath.
+# HELP brlb_conntrack_entries Entries of the switch's connection table: of the bridge's zone, of pools' own zones, and of the whole datapath.
 # TYPE brlb_conntrack_entries gauge
-brlb_conntrack_entries{scope="datapath"} 4100
-brlb_conntrack_entries{scope="zone"} 3702
+brlb_conntrack_entries{pool="",scope="datapath",zone=""} 4100
+brlb_conntrack_entries{pool="",scope="zone",zone="18200"} 3702
 # HELP brlb_conntrack_limit How many entries are possible there; no series without a limit.
 # TYPE brlb_conntrack_limit gauge
-brlb_conntrack_limit{scope="datapath"} 3e+06
-brlb_conntrack_limit{scope="zone"} 200000
+brlb_conntrack_limit{pool="",scope="datapath",zone=""} 3e+06
+brlb_conntrack_limit{pool="",scope="zone",zone="18200"} 200000
 # HELP brlb_openflow_messages_total OpenFlow messages by direction (sent, received) and type.
 # TYPE brlb_openflow_messages_total counter
 brlb_openflow_messages_total{direction="received",type="ECHO_REQUEST"} 12

@@ -71,9 +71,9 @@ var (
 		"Connections of the member that are open through the switch.", "pool", "member", "address")
 
 	conntrackEntries = family("conntrack_entries",
-		"Entries of the switch's connection table: of brlb's zone, and of the whole datapath.", "scope")
+		"Entries of the switch's connection table: of the bridge's zone, of pools' own zones, and of the whole datapath.", "scope", "zone", "pool")
 	conntrackLimit = family("conntrack_limit",
-		"How many entries are possible there; no series without a limit.", "scope")
+		"How many entries are possible there; no series without a limit.", "scope", "zone", "pool")
 
 	probes = family("probes_total",
 		"Probes by result code.", "pool", "member", "check", "result")

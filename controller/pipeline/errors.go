@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"net/netip"
+	"slices"
 
 	"brlb/openflow"
 )
@@ -17,8 +18,8 @@ import (
 // errorToVIP leads an ICMP error to the member. A kernel's conntrack translates
 // errors that go the way of a connection's first packet only if they are
 // committed, which adds no entry.
-func (fr frame) errorToVIP() openflow.Instruction {
-	return apply(openflow.CT{Commit: true, Zone: fr.zone, Table: TableVIP, Exec: []openflow.Action{openflow.NAT{}}})
+func (fr frame) errorToVIP(zone uint16) []openflow.Action {
+	return fr.into(zone, openflow.CT{Commit: true, Zone: zone, Table: TableVIP, Exec: []openflow.Action{openflow.NAT{}}})
 }
 
 // errorsToRest keep ICMP errors from the row of a service for all protocols.
@@ -32,19 +33,23 @@ func errorsToRest(cookie uint64, addr netip.Addr) []*openflow.FlowMod {
 }
 
 // errorFromMembers leads an ICMP error from the members' side to the client.
-func (fr frame) errorFromMembers(f *family) openflow.Instruction {
+func (f *family) errorFromMembers(zone uint16) openflow.Action {
 	if f.isIP != familyOf(true).isIP {
-		return fr.track(TableReply)
+		return answered(zone)
 	}
-	return apply(openflow.CT{Zone: fr.zone, Table: TableError})
+	return openflow.CT{Zone: zone, Table: TableError}
 }
 
 // errorFlows are the rows of TableError.
-func (fr frame) errorFlows() []*openflow.FlowMod {
+func (fr frame) errorFlows(zones []uint16) []*openflow.FlowMod {
 	f, cookie := familyOf(true), Cookie(KindBase, 0, 0)
-	return []*openflow.FlowMod{
-		flow(cookie, TableError, prioRow, openflow.Match{ctState(ctTracked|ctReply, ctInvalid), f.isIP},
-			apply(move(openflow.CTIPv6Dst.Whole(), f.src.Whole()), fr.tracked(TableReply))),
-		flow(cookie, TableError, prioFloor, nil),
+	known := openflow.Match{ctState(ctTracked|ctReply, ctInvalid), f.isIP}
+	row := func(priority uint16, match openflow.Match, zone uint16) *openflow.FlowMod {
+		return flow(cookie, TableError, priority, match, apply(move(openflow.CTIPv6Dst.Whole(), f.src.Whole()), answered(zone)))
 	}
+	flows := []*openflow.FlowMod{row(prioRow, known, fr.zone), flow(cookie, TableError, prioFloor, nil)}
+	for _, zone := range zones {
+		flows = append(flows, row(prioRow+prioOwnZone, append(slices.Clone(known), openflow.CTZone.Exact(uint64(zone))), zone))
+	}
+	return flows
 }

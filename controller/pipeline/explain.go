@@ -182,7 +182,7 @@ func baseRow(f *openflow.FlowMod) string {
 		switch f.Priority {
 		case prioSpecial:
 			return "a fragment, to be hashed by the client's address"
-		case prioRow:
+		case prioRow, prioRow + prioOwnZone:
 			return "an ICMP error or a fragment: conntrack knows whose"
 		case prioSilence:
 			return "other ICMP: dropped"
@@ -191,7 +191,7 @@ func baseRow(f *openflow.FlowMod) string {
 		switch f.Priority {
 		case prioSpecial:
 			return "a SYN from a port used a moment ago: flush its old entry, try again"
-		case prioRow:
+		case prioRow, prioRow + prioOwnZone:
 			return "any other SYN, through conntrack"
 		}
 	case TablePlace:
@@ -211,7 +211,9 @@ func baseRow(f *openflow.FlowMod) string {
 			return "too long for its tunnel: the sender is told"
 		case prioOpened:
 			return "a packet that only opens a flow: dropped"
-		case prioHairpin:
+		case prioNoRoom:
+			return "a new connection that conntrack has no room for: dropped"
+		case prioHairpin, prioHairpin + prioOwnZone:
 			if len(f.Instructions) == 0 {
 				return "a client on the members' own network that could not be given a gateway's address: dropped"
 			}
@@ -222,7 +224,7 @@ func baseRow(f *openflow.FlowMod) string {
 			return "an SCTP association whose member is gone: the controller ends it"
 		}
 	case TableError:
-		if f.Priority == prioRow {
+		if f.Priority != prioFloor {
 			return "an ICMPv6 error from the members' side: as from the VIP, then translated"
 		}
 	case TableHairpin:
@@ -263,7 +265,7 @@ func IsHairpin(f *openflow.FlowMod) bool {
 	case TableClassify:
 		return f.Priority == prioToGateway
 	case TableMember, TableToMember:
-		return f.Priority == prioHairpin
+		return f.Priority == prioHairpin || f.Priority == prioHairpin+prioOwnZone
 	}
 	return f.Table == TableHairpin
 }

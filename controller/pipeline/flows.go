@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 
@@ -97,8 +98,9 @@ func move(src, dst openflow.Subfield) openflow.Action {
 }
 
 // baseFlows are the rows that the pipeline needs whatever the services are. host
-// is the MAC of the bridge's own device, and tunnels are ports.
-func (fr frame) baseFlows(drop bool, host openflow.MAC, tunnels []uint32) []*openflow.FlowMod {
+// is the MAC of the bridge's own device, tunnels are ports, and zones those of
+// pools.
+func (fr frame) baseFlows(drop bool, host openflow.MAC, tunnels []uint32, zones []uint16) []*openflow.FlowMod {
 	cookie := Cookie(KindBase, 0, 0)
 	var flows []*openflow.FlowMod
 	row := func(table uint8, priority uint16, match openflow.Match, instructions ...openflow.Instruction) {
@@ -139,14 +141,14 @@ func (fr frame) baseFlows(drop bool, host openflow.MAC, tunnels []uint32) []*ope
 	// It has opened its flow.
 	row(TableToMember, prioOpened, openflow.Match{openflow.Reg3.Exact(opening)})
 	for _, f := range families() {
-		flows = append(flows, fr.familyFlows(f)...)
+		flows = append(flows, fr.familyFlows(f, zones)...)
 		if fr.flushReused {
-			flows = append(flows, fr.reuseFlows(f)...)
+			flows = append(flows, fr.reuseFlows(f, zones)...)
 		}
 	}
 	flows = append(flows, placeFlows()...)
 	flows = append(flows, expiredFlows()...)
-	flows = append(flows, fr.errorFlows()...)
+	flows = append(flows, fr.errorFlows(zones)...)
 	if len(tunnels) > 0 {
 		flows = append(flows, tooBigFlows()...)
 	}
@@ -157,7 +159,7 @@ func (fr frame) baseFlows(drop bool, host openflow.MAC, tunnels []uint32) []*ope
 }
 
 // familyFlows are the base rows of one address family.
-func (fr frame) familyFlows(f *family) []*openflow.FlowMod {
+func (fr frame) familyFlows(f *family, zones []uint16) []*openflow.FlowMod {
 	cookie := Cookie(KindBase, 0, 0)
 	var flows []*openflow.FlowMod
 	row := func(table uint8, priority uint16, match openflow.Match, instructions ...openflow.Instruction) {
@@ -181,11 +183,11 @@ func (fr frame) familyFlows(f *family) []*openflow.FlowMod {
 
 	// Conntrack knows which connection an error or a fragment belongs to.
 	for _, kind := range f.errors {
-		row(TableRest, prioRow, f.isError(kind), fr.errorToVIP())
-		row(TableForUs, prioRow, f.isError(kind), fr.errorFromMembers(f))
+		row(TableRest, prioRow, f.isError(kind), apply(fr.errorToVIP(fr.zone)...))
+		row(TableForUs, prioRow, f.isError(kind), fr.inEveryZone(zones, f.errorFromMembers))
 	}
-	row(TableRest, prioRow, openflow.Match{f.isIP, isFragment}, fr.track(TableVIP))
-	row(TableForUs, prioRow, openflow.Match{f.isIP, isFragment}, fr.track(TableReply))
+	row(TableRest, prioRow, openflow.Match{f.isIP, isFragment}, apply(fr.toVIP(fr.zone)...))
+	row(TableForUs, prioRow, openflow.Match{f.isIP, isFragment}, fr.inEveryZone(zones, answered))
 	// No other ICMP is answered for.
 	row(TableRest, prioSilence, openflow.Match{f.isIP, f.isICMP})
 
@@ -200,15 +202,14 @@ func (fr frame) familyFlows(f *family) []*openflow.FlowMod {
 	return flows
 }
 
-// track sends a packet through conntrack, which applies the NAT of its
+// tracked sends a packet through conntrack, which applies the NAT of its
 // connection, and on to a table.
-func (fr frame) track(table uint8) openflow.Instruction {
-	return apply(fr.tracked(table))
+func tracked(zone uint16, table uint8) openflow.Action {
+	return openflow.CT{Zone: zone, Table: table, Exec: []openflow.Action{openflow.NAT{}}}
 }
 
-func (fr frame) tracked(table uint8) openflow.Action {
-	return openflow.CT{Zone: fr.zone, Table: table, Exec: []openflow.Action{openflow.NAT{}}}
-}
+// answered sends what comes from a member through conntrack.
+func answered(zone uint16) openflow.Action { return tracked(zone, TableReply) }
 
 // arpAnswer turns a request into its answer and sends it back (RFC 826).
 func arpAnswer(mac openflow.MAC) []openflow.Action {
@@ -261,7 +262,7 @@ func (fr frame) serviceFlows(service *state.Service) []*openflow.FlowMod {
 	if service.Stateless {
 		return statelessFlows(service)
 	}
-	cookie := Cookie(KindService, service.PoolID, 0)
+	cookie, zone := Cookie(KindService, service.PoolID, 0), cmp.Or(service.Zone, fr.zone)
 	var flows []*openflow.FlowMod
 	for _, addr := range service.Addresses {
 		f := familyOfAddr(addr)
@@ -277,21 +278,21 @@ func (fr frame) serviceFlows(service *state.Service) []*openflow.FlowMod {
 			t := transportOf(p.Proto)
 			if t == nil {
 				flows = append(flows,
-					flow(cookie, TableClassify, prioVIPAny, to, fr.track(TableVIP)),
+					flow(cookie, TableClassify, prioVIPAny, to, apply(fr.toVIP(zone)...)),
 					begins(prioNewAny, slices.Clone(to)))
 				flows = append(flows, errorsToRest(cookie, addr)...)
 				if fr.flushReused {
-					flows = append(flows, fr.watchPorts(cookie, prioWatchAny, append(slices.Clone(to), isTCP))...)
+					flows = append(flows, fr.watchPorts(cookie, prioWatchAny, zone, append(slices.Clone(to), isTCP))...)
 				}
 				continue
 			}
 			to = append(to, openflow.IPProto.Exact(t.number))
 			for _, port := range ports(t.dst, p.First, p.Last) {
 				flows = append(flows,
-					flow(cookie, TableClassify, prioVIP, append(slices.Clone(to), port), fr.track(TableVIP)),
+					flow(cookie, TableClassify, prioVIP, append(slices.Clone(to), port), apply(fr.toVIP(zone)...)),
 					begins(prioNew, append(slices.Clone(to), port)))
 				if fr.flushReused && p.Proto == config.ProtoTCP {
-					flows = append(flows, fr.watchPorts(cookie, prioWatch, append(slices.Clone(to), port))...)
+					flows = append(flows, fr.watchPorts(cookie, prioWatch, zone, append(slices.Clone(to), port))...)
 				}
 			}
 		}
@@ -337,18 +338,18 @@ func handUp() []openflow.Instruction {
 }
 
 // replyFlows lead what a member sends from a service port through conntrack.
-func (fr frame) replyFlows(from source) []*openflow.FlowMod {
+func replyFlows(from source) []*openflow.FlowMod {
 	cookie := Cookie(KindReply, 0, 0)
 	f := familyOfAddr(from.addr)
 	match := openflow.Match{f.isIP, f.src.Addr(from.addr)}
 	t := transportOf(from.port.Proto)
 	if t == nil {
-		return []*openflow.FlowMod{flow(cookie, TableClassify, prioReply, match, fr.track(TableReply))}
+		return []*openflow.FlowMod{flow(cookie, TableClassify, prioReply, match, apply(answered(from.zone)))}
 	}
 	var flows []*openflow.FlowMod
 	match = append(match, openflow.IPProto.Exact(t.number))
 	for _, port := range ports(t.src, from.port.First, from.port.Last) {
-		flows = append(flows, flow(cookie, TableClassify, prioReply, append(slices.Clone(match), port), fr.track(TableReply)))
+		flows = append(flows, flow(cookie, TableClassify, prioReply, append(slices.Clone(match), port), apply(answered(from.zone))))
 	}
 	return flows
 }
@@ -422,32 +423,34 @@ func known() []openflow.Action {
 }
 
 // memberFlows are the rows of one member whose next hop is known.
-func (fr frame) memberFlows(m *state.Member, pool uint16) []*openflow.FlowMod {
-	cookie := Cookie(KindMember, pool, uint32(m.Number))
+func (b behind) memberFlows(m *state.Member) []*openflow.FlowMod {
+	cookie := Cookie(KindMember, b.pool, uint32(m.Number))
 	number := openflow.Reg2.Exact(uint64(m.Number))
 	f := familyOfAddr(m.Address.Addr())
 	commit := func(port uint16) []openflow.Instruction {
-		return []openflow.Instruction{
-			apply(openflow.CT{Commit: true, Zone: fr.zone, Table: openflow.CTNoTable, Exec: []openflow.Action{
-				openflow.NAT{Flags: openflow.NATDst, MinAddr: m.Address.Addr(), MinPort: port},
-				move(openflow.Reg2.Range(0, 15), markMember),
-				move(openflow.Reg0.Range(0, 15), markPool),
-				move(openflow.EthSrc.Whole(), labelMAC),
-				move(openflow.InPortNXM.Whole(), labelPort),
-				move(keptTag, labelVLAN),
-				move(regTurned, labelTurned),
-			}}),
-			openflow.GotoTable(TableToMember),
+		ct := openflow.CT{Commit: true, Zone: b.own, Table: openflow.CTNoTable, Exec: []openflow.Action{
+			openflow.NAT{Flags: openflow.NATDst, MinAddr: m.Address.Addr(), MinPort: port},
+			move(openflow.Reg2.Range(0, 15), markMember),
+			move(openflow.Reg0.Range(0, 15), markPool),
+			move(openflow.EthSrc.Whole(), labelMAC),
+			move(openflow.InPortNXM.Whole(), labelPort),
+			move(keptTag, labelVLAN),
+			move(regTurned, labelTurned),
+		}}
+		if b.checked {
+			ct.Table = TableToMember
+			return []openflow.Instruction{apply(ct)}
 		}
+		return []openflow.Instruction{apply(ct), openflow.GotoTable(TableToMember)}
 	}
 	var flows []*openflow.FlowMod
 	if m.Active {
 		flows = append(flows, flow(cookie, TableVIP, prioReused,
-			openflow.Match{ctState(ctTracked, ctInvalid), openflow.CTMark.Exact(uint64(Mark(pool, m.Number))), f.isIP, isTCP, isSYN},
+			openflow.Match{ctState(ctTracked, ctInvalid), openflow.CTMark.Exact(uint64(Mark(b.pool, m.Number))), f.isIP, isTCP, isSYN},
 			apply(known()...), openflow.GotoTable(TableToMember)))
 	}
-	if m.Cut && fr.kernel {
-		flows = append(flows, abortFlow(m, pool))
+	if m.Cut && b.kernel {
+		flows = append(flows, abortFlow(m, b.pool))
 	}
 	return append(flows,
 		turnFlow(m, cookie),
@@ -455,7 +458,7 @@ func (fr frame) memberFlows(m *state.Member, pool uint16) []*openflow.FlowMod {
 		flow(cookie, TableMember, prioSpecial, openflow.Match{number, openflow.Reg4.Exact(portKept), f.isIP}, commit(0)...),
 		flow(cookie, TableToMember, prioRow, openflow.Match{number, f.isIP},
 			apply(
-				set(openflow.EthSrc.MAC(fr.mac)),
+				set(openflow.EthSrc.MAC(b.mac)),
 				set(openflow.EthDst.MAC(m.Next.MAC)),
 				openflow.RegLoad{Dst: vlan, Value: tag(m.Next.VLAN)},
 				openflow.DecNwTTL{},

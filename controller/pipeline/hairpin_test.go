@@ -17,7 +17,7 @@ func TestHairpinRows(t *testing.T) {
 	var got strings.Builder
 	for _, f := range fr.hairpinFlows([]netip.Prefix{
 		netip.MustParsePrefix("10.30.0.1/24"), netip.MustParsePrefix("10.30.0.254/24"), netip.MustParsePrefix("2001:db8:30::1/64"),
-	}) {
+	}, nil) {
 		if f.Table == TableClassify || f.Table == TableToMember {
 			got.WriteString(f.String() + "\n")
 		}
@@ -31,16 +31,6 @@ ADD table:13 priority=112,ct_state=+inv+trk,reg8=0x2 cookie:0xb71b010000000000 a
 `
 	if diff := cmp.Diff(want, got.String()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
-	}
-}
-
-// The zones of one brlb differ, and none is everybody's.
-func TestZonesDiffer(t *testing.T) {
-	for zone := 1; zone <= 0xffff; zone++ {
-		fr := frame{zone: uint16(zone)}
-		if h, r := fr.hairpinZone(), fr.reuseZone(); h == 0 || r == 0 || h == r || h == fr.zone || r == fr.zone {
-			t.Fatalf("zone %d: %d for sources, %d for ports", zone, h, r)
-		}
 	}
 }
 

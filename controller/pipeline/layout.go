@@ -44,7 +44,8 @@ func Tables() []uint8 { return append([]uint8{TableClassify}, ownTables[:]...) }
 // resent or opening, reg4 portKept or Placed, reg5 the VLAN tag (TCI) of the
 // client's frame, reg6 whether a connection was learned, reg7 the number of the
 // member to which a slot moves, then how long a packet may be in a tunnel, reg8
-// turned or hidden, reg9 whether a packet is longer than that.
+// turned or hidden, reg9 whether a packet is longer than that, reg10 the conntrack
+// zone, if it is a pool's own.
 const (
 	// resent marks a packet that the controller sends again, so that it doesn't
 	// come back a second time.
@@ -80,6 +81,7 @@ const (
 	prioTooBig    = 130 // a packet that is too long for its tunnel
 	prioHairpin   = 112 // a connection that leaves by the port by which it came
 	prioOpened    = 120 // a packet that has only opened a flow
+	prioNoRoom    = 119 // a new connection that conntrack has no room for
 	prioAbort     = 118 // an SCTP association that must end
 	prioSpecial   = 110 // rows before those
 	prioSilence   = 60  // what is neither served nor refused

@@ -11,10 +11,13 @@ import (
 // behind is what the rows of all of a pool's members depend on.
 type behind struct {
 	frame
-	pool   uint16
-	ipv6   bool
-	mode   string
-	tunnel config.Tunnel
+	pool uint16
+	own  uint16 // conntrack zone of its connections
+	// checked says that new connections come back from conntrack: it may lack room.
+	checked bool
+	ipv6    bool
+	mode    string
+	tunnel  config.Tunnel
 }
 
 // members returns the rows of a pool's members, sorted. Those of members that are
@@ -70,7 +73,7 @@ func (b behind) rowsOf(m *state.Member) []*openflow.FlowMod {
 	case b.mode == config.ModeTunnel:
 		return b.tunnelFlows(m, b.pool, b.tunnel)
 	}
-	return b.memberFlows(m, b.pool)
+	return b.memberFlows(m)
 }
 
 // merge returns the rows of two sorted lists, sorted.

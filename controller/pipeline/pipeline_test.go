@@ -113,9 +113,14 @@ func TestGoldenPipeline(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "# %s\n%s\n", Explain(s, f), f)
 	}
-	const file = "testdata/pipeline.txt"
+	golden(t, "testdata/pipeline.txt", b.String())
+}
+
+// golden compares with a file.
+func golden(t *testing.T, file, got string) {
+	t.Helper()
 	if *update {
-		if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -123,13 +128,13 @@ func TestGoldenPipeline(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(want), b.String()); diff != "" {
+	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("-want +got, see -update:\n%s", diff)
 	}
 }
 
 func TestExplainKnowsEveryFlow(t *testing.T) {
-	for _, cfg := range []string{small, "miss: drop" + small} {
+	for _, cfg := range []string{small, "miss: drop" + small, zoned, "conntrack: {limit: 9}" + small} {
 		s := serving(t, cfg).Snapshot()
 		for _, f := range render(t, s).Flows() {
 			kind, _, _ := CookieParts(f.Cookie)

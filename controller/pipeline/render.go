@@ -118,8 +118,8 @@ func (r *Renderer) update(s *state.Snapshot) error {
 // sharesAlike says whether two pictures of a pool make the same of the rows that
 // are not of one pool alone.
 func sharesAlike(a, b *state.Pool) bool {
-	return a.Stateless() == b.Stateless() && answers(a) == answers(b) &&
-		slices.EqualFunc(a.Members, b.Members, func(m, n state.Member) bool { return m.Address == n.Address && m.Via == n.Via })
+	return a.Stateless() == b.Stateless() && a.Zone == b.Zone && answers(a) == answers(b) &&
+		slices.EqualFunc(a.Members, b.Members, func(m, n state.Member) bool { return m.Address == n.Address && m.Via == n.Via && m.Rival == n.Rival })
 }
 
 // answers says whether connections find members, or are refused.
@@ -138,7 +138,7 @@ func (r *Renderer) drop(s *state.Snapshot, replace func(was, now Set)) {
 // renderPool renders the rows of one pool. Rows of slots and members are taken from
 // before, an earlier rendering of the same pool, where they are still right.
 func (f frame) renderPool(p *state.Pool, before rendered) (rendered, error) {
-	behind := behind{frame: f, pool: p.ID, ipv6: p.IPv6, mode: p.Mode, tunnel: p.Tunnel}
+	behind := behind{frame: f, pool: p.ID, own: cmp.Or(p.Zone, f.zone), checked: f.mayLackRoom(p), ipv6: p.IPv6, mode: p.Mode, tunnel: p.Tunnel}
 	members, err := behind.members(p.Members, before)
 	if err != nil {
 		return rendered{}, err
@@ -268,6 +268,8 @@ type setting struct {
 	drop     bool
 	host     openflow.MAC // of the bridge's own device
 	tunnels  []uint32     // ports
+	zones    []uint16     // of pools, sorted
+	noRoom   bool         // there may be none in conntrack
 	gateways []netip.Prefix
 	services []state.Service
 }
@@ -276,10 +278,12 @@ type setting struct {
 type source struct {
 	addr netip.Addr
 	port config.Port
+	zone uint16
 }
 
 func settingOf(s *state.Snapshot) setting {
-	now := setting{frame: frameOf(s), drop: s.Drop, tunnels: tunnelPorts(s), gateways: s.Gateways, services: s.Services}
+	now := setting{frame: frameOf(s), drop: s.Drop, tunnels: tunnelPorts(s), zones: ownZones(s), gateways: s.Gateways, services: s.Services}
+	now.noRoom = slices.ContainsFunc(s.Pools, func(p state.Pool) bool { return now.mayLackRoom(&p) })
 	for _, p := range s.Ports {
 		if p.Number == uint32(openflow.PortLocal) {
 			now.host = p.MAC
@@ -296,6 +300,11 @@ func sharedInputOf(setting setting, s *state.Snapshot) sharedInput {
 	}
 	in.hops = nextHops(s)
 	sources := map[source]bool{}
+	add := func(p *state.Pool, m *state.Member, port config.Port) {
+		if m.Rival == "" {
+			sources[source{m.Address.Addr(), port, cmp.Or(p.Zone, setting.zone)}] = true
+		}
+	}
 	for i := range s.Services {
 		service := &s.Services[i]
 		p := pools[service.PoolID]
@@ -307,7 +316,7 @@ func sharedInputOf(setting setting, s *state.Snapshot) sharedInput {
 		}
 		for j := range pools[id].Members {
 			for _, port := range kept {
-				sources[source{pools[id].Members[j].Address.Addr(), port}] = true
+				add(pools[id], &pools[id].Members[j], port)
 			}
 		}
 	}
@@ -316,8 +325,9 @@ func sharedInputOf(setting setting, s *state.Snapshot) sharedInput {
 			if s.Pools[i].Stateless() {
 				continue
 			}
-			for _, m := range s.Pools[i].Members {
-				sources[source{m.Address.Addr(), config.Port{First: m.Address.Port(), Last: m.Address.Port(), Proto: proto}}] = true
+			for j := range s.Pools[i].Members {
+				m := &s.Pools[i].Members[j]
+				add(&s.Pools[i], m, config.Port{First: m.Address.Port(), Last: m.Address.Port(), Proto: proto})
 			}
 		}
 	}
@@ -359,13 +369,13 @@ func ownPortProtos(s *state.Snapshot) []config.Proto {
 }
 
 func (s *setting) equal(o *setting) bool {
-	return s.frame == o.frame && s.drop == o.drop && s.host == o.host && slices.Equal(s.tunnels, o.tunnels) && slices.Equal(s.gateways, o.gateways) &&
+	return s.frame == o.frame && s.drop == o.drop && s.host == o.host && slices.Equal(s.tunnels, o.tunnels) && slices.Equal(s.zones, o.zones) && s.noRoom == o.noRoom && slices.Equal(s.gateways, o.gateways) &&
 		state.SameServices(s.services, o.services)
 }
 
 func (in *sharedInput) render() (Set, error) {
 	base, own, reply := GroupID{KindBase, 0}, GroupID{KindOwn, 0}, GroupID{KindReply, 0}
-	flows := map[GroupID][]*openflow.FlowMod{base: append(in.baseFlows(in.drop, in.host, in.tunnels), in.hairpinFlows(in.gateways)...)}
+	flows := map[GroupID][]*openflow.FlowMod{base: append(in.baseFlows(in.drop, in.host, in.tunnels, in.zones), in.hairpinFlows(in.gateways, in.zones)...)}
 	for _, g := range in.gateways {
 		flows[own] = append(flows[own], ownFlows(g.Addr())...)
 		if g.Addr().Is6() {
@@ -378,7 +388,11 @@ func (in *sharedInput) render() (Set, error) {
 	}
 	// A VIP is answered for while at least one of its services is.
 	answered, refuses, datagrams, stateless := map[netip.Addr]bool{}, map[netip.Addr]bool{}, map[netip.Addr]bool{}, map[netip.Addr]bool{}
+	zones := map[netip.Addr]uint16{}
 	var vips []netip.Addr
+	if in.noRoom {
+		flows[base] = append(flows[base], noRoomFlows()...)
+	}
 	for i := range in.services {
 		service := &in.services[i]
 		id := GroupID{KindService, service.PoolID}
@@ -388,6 +402,7 @@ func (in *sharedInput) render() (Set, error) {
 				vips = append(vips, addr)
 			}
 			answered[addr] = answered[addr] || in.answers[i]
+			zones[addr] = cmp.Or(zones[addr], service.Zone)
 			refuses[addr] = service.OtherPorts == config.OtherPortsReject
 			stateless[addr] = stateless[addr] || service.Stateless
 			datagrams[addr] = datagrams[addr] || !service.Stateless && slices.ContainsFunc(service.Ports, func(p config.Port) bool { return p.Contains(config.ProtoUDP, p.First) })
@@ -395,6 +410,9 @@ func (in *sharedInput) render() (Set, error) {
 	}
 	for _, addr := range vips {
 		flows[base] = append(flows[base], vipRest(addr))
+		if zones[addr] != 0 {
+			flows[base] = append(flows[base], in.vipZoneFlows(addr, zones[addr])...)
+		}
 		if datagrams[addr] {
 			flows[base] = append(flows[base], newFragments(addr)...)
 		}
@@ -416,7 +434,7 @@ func (in *sharedInput) render() (Set, error) {
 		flows[own] = append(flows[own], announcedFlow(hop, in.drop))
 	}
 	for _, from := range in.sources {
-		flows[reply] = append(flows[reply], in.replyFlows(from)...)
+		flows[reply] = append(flows[reply], replyFlows(from)...)
 	}
 	return newGroups(flows)
 }

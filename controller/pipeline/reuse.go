@@ -3,6 +3,7 @@ package pipeline
 import (
 	"slices"
 
+	"brlb/controller/config"
 	"brlb/openflow"
 )
 
@@ -24,43 +25,38 @@ const (
 
 var isFIN = openflow.TCPFlags.Masked(tcpFIN, tcpFIN|tcpSYN|tcpRST)
 
-// ReuseZone is the conntrack zone that remembers ports, beside the zone of the
-// connections.
-func ReuseZone(zone uint16) uint16 {
-	if zone ^= 0x8000; zone != 0 {
-		return zone
-	}
-	return 1 // zone 0 is everybody's
-}
-
-func (fr frame) reuseZone() uint16 { return ReuseZone(fr.zone) }
-
 // rememberPort writes down what is known of a packet's port.
 func (fr frame) rememberPort(mark uint64) openflow.Action {
 	return openflow.CT{
-		Commit: true, Zone: fr.reuseZone(), Table: openflow.CTNoTable,
+		Commit: true, Zone: config.ReuseZone(fr.zone), Table: openflow.CTNoTable,
 		Exec: []openflow.Action{set(openflow.CTMark.Exact(mark))},
 	}
 }
 
 // watchPorts are the rows that note how connections to a service begin and end.
 // to matches the packets of the service.
-func (fr frame) watchPorts(cookie uint64, priority uint16, to openflow.Match) []*openflow.FlowMod {
+func (fr frame) watchPorts(cookie uint64, priority, zone uint16, to openflow.Match) []*openflow.FlowMod {
 	return []*openflow.FlowMod{
 		flow(cookie, TableClassify, priority, append(slices.Clone(to), isSYN),
-			apply(openflow.CT{Zone: fr.reuseZone(), Table: TableReuse})),
+			apply(fr.into(zone, openflow.CT{Zone: config.ReuseZone(fr.zone), Table: TableReuse})...)),
 		flow(cookie, TableClassify, priority, append(slices.Clone(to), isFIN),
-			apply(fr.rememberPort(portUsed), fr.tracked(TableVIP))),
+			apply(append([]openflow.Action{fr.rememberPort(portUsed)}, fr.toVIP(zone)...)...)),
 	}
 }
 
 // reuseFlows decide about SYNs by what is remembered of their ports.
-func (fr frame) reuseFlows(f *family) []*openflow.FlowMod {
+func (fr frame) reuseFlows(f *family, zones []uint16) []*openflow.FlowMod {
 	cookie := Cookie(KindBase, 0, 0)
-	return []*openflow.FlowMod{
+	remember := func(priority, zone uint16, match ...openflow.OXM) *openflow.FlowMod {
+		return flow(cookie, TableReuse, priority, append(match, f.isIP, isTCP), apply(fr.rememberPort(portUsed), tracked(zone, TableVIP)))
+	}
+	flows := []*openflow.FlowMod{
 		flow(cookie, TableReuse, prioSpecial, openflow.Match{openflow.CTMark.Exact(portUsed), openflow.Reg3.Exact(0), f.isIP, isTCP},
 			apply(fr.rememberPort(portAsked), toController())),
-		flow(cookie, TableReuse, prioRow, openflow.Match{f.isIP, isTCP},
-			apply(fr.rememberPort(portUsed), fr.tracked(TableVIP))),
+		remember(prioRow, fr.zone),
 	}
+	for _, zone := range zones {
+		flows = append(flows, remember(prioRow+prioOwnZone, zone, regZone.Exact(uint64(zone))))
+	}
+	return flows
 }

@@ -93,14 +93,6 @@ func TestReuseRowsOfAllProtocols(t *testing.T) {
 	}
 }
 
-func TestReuseZone(t *testing.T) {
-	for zone, want := range map[uint16]uint16{18200: 50968, 1: 32769, 32768: 1, 65535: 32767} {
-		if got := (frame{zone: zone}).reuseZone(); got != want {
-			t.Errorf("zone %d: %d, want %d", zone, got, want)
-		}
-	}
-}
-
 // A SYN from a port that is known goes up once, also after a connection of it
 // was closed; the one after that goes on.
 func TestLiveReuse(t *testing.T) {

@@ -41,5 +41,5 @@ func Aborts(m openflow.Match) bool {
 
 // AsAnswer are the actions that send a packet to a client as a member's answer.
 func AsAnswer(zone uint16) []openflow.Action {
-	return []openflow.Action{frame{zone: zone}.tracked(TableReply)}
+	return []openflow.Action{answered(zone)}
 }

@@ -107,6 +107,10 @@ type Member struct {
 	Slots    int
 	Cut      bool // its open connections are to end
 	Declared bool // comes from an OVSDB Interface row, not from the file
+	// Rival is a pool of another conntrack zone that has a member with the same
+	// address and port, so that this one's answers would be taken for that one's;
+	// "" if there is none.
+	Rival string
 
 	fit   bool // nothing but its health may keep it from being active
 	alien bool // of the address family that the pool is not
@@ -126,6 +130,8 @@ type member struct {
 	domain   string
 	tunnel   config.Tunnel // that leads to it; the zero value for none
 	declared bool
+	learned  bool // from OVSDB or DNS, not from the file
+	rival    string
 	alien    bool
 }
 
@@ -166,6 +172,7 @@ func fromDeclared(pool *config.Pool, d *Declared) member {
 		domain:   d.Domain,
 		tunnel:   pool.Tunnel,
 		declared: true,
+		learned:  true,
 		alien:    d.Address.Addr().Is6() != pool.IPv6,
 	}
 }
@@ -185,6 +192,8 @@ func (s *State) inactive(m *Member) string {
 		return "it has an IPv4 address, and the pool's members are IPv6"
 	case s.own[m.Address.Addr()]:
 		return fmt.Sprintf("%s is an address of brlb's own, a VIP or gateway", m.Address.Addr())
+	case m.Rival != "":
+		return fmt.Sprintf("pool %s has a member that answers from there too, and another conntrack zone: give both pools the same conntrack, zone included", m.Rival)
 	case s.unsuited(m) != "":
 		return s.unsuited(m)
 	case !s.mayJudge(m):

@@ -19,7 +19,7 @@ type Snapshot struct {
 	Revision uint64
 	Bridge   string
 	MAC      openflow.MAC // source MAC of VIPs and gateways
-	Zone     uint16       // conntrack zone
+	Zone     uint16       // conntrack zone of pools without one of their own
 	// FlushReused has the old entry of a port flushed before a SYN from it meets
 	// that: the switch's conntrack needs it.
 	FlushReused bool
@@ -43,6 +43,7 @@ type Service struct {
 	PoolID    uint16
 	PoolIDs   []uint16 // of all pools that serve it at one time or another
 	Stateless bool     // so are these pools
+	Zone      uint16   // their own conntrack zone; 0 if they have none
 	// Affinity is that of the pool that serves.
 	Affinity config.Affinity
 	// OtherPorts is what becomes of packets to ports of the VIPs that no service
@@ -52,7 +53,7 @@ type Service struct {
 
 // Equal says whether two services are the same.
 func (s *Service) Equal(o *Service) bool {
-	return s.Name == o.Name && s.Pool == o.Pool && s.Primary == o.Primary && s.PoolID == o.PoolID && s.OtherPorts == o.OtherPorts && s.Stateless == o.Stateless && s.Affinity == o.Affinity &&
+	return s.Name == o.Name && s.Pool == o.Pool && s.Primary == o.Primary && s.PoolID == o.PoolID && s.OtherPorts == o.OtherPorts && s.Stateless == o.Stateless && s.Zone == o.Zone && s.Affinity == o.Affinity &&
 		slices.Equal(s.Addresses, o.Addresses) && slices.Equal(s.Ports, o.Ports) && slices.Equal(s.PoolIDs, o.PoolIDs)
 }
 
@@ -64,6 +65,8 @@ type Pool struct {
 	Layout  string // name
 	Version string // of the layout; part of Digest
 	Mode    string
+	Zone    uint16        // its own conntrack zone; 0 if it has none
+	Limited bool          // the zone of its connections has a limit
 	Tunnel  config.Tunnel // of mode tunnel
 	// Moving are the slots whose open connections another member than the owner
 	// still has; nil if there are none. Only stateless pools have them.
@@ -99,7 +102,7 @@ type Pool struct {
 // Equal says whether two pools are the same. Tables are never changed, so equal
 // ones of the same state are one.
 func (p *Pool) Equal(o *Pool) bool {
-	return p.Name == o.Name && p.ID == o.ID && p.Slots == o.Slots && p.Layout == o.Layout && p.Mode == o.Mode && p.Tunnel == o.Tunnel &&
+	return p.Name == o.Name && p.ID == o.ID && p.Slots == o.Slots && p.Layout == o.Layout && p.Mode == o.Mode && p.Zone == o.Zone && p.Limited == o.Limited && p.Tunnel == o.Tunnel &&
 		p.Check == o.Check && p.Active == o.Active && p.Settled == o.Settled && p.Table == o.Table &&
 		p.Digest == o.Digest && p.Problem == o.Problem && p.Emergency == o.Emergency && p.Alarm == o.Alarm &&
 		p.IPv6 == o.IPv6 && p.Moving == o.Moving && p.Affinity == o.Affinity && p.Rejects == o.Rejects &&
@@ -236,7 +239,7 @@ func (s *State) serviceList() []Service {
 		c := &s.cfg.Services[i]
 		service := Service{Name: c.Name, Addresses: c.Addresses, Ports: c.Ports, Pool: serving[i], Primary: c.Pool, OtherPorts: c.OtherPorts}
 		if p := s.pools[service.Pool]; p != nil {
-			service.PoolID, service.Stateless, service.Affinity = p.picture.ID, p.picture.Stateless(), p.picture.Affinity
+			service.PoolID, service.Stateless, service.Affinity, service.Zone = p.picture.ID, p.picture.Stateless(), p.picture.Affinity, p.picture.Zone
 		}
 		for _, name := range candidates(c) {
 			if p := s.pools[name]; p != nil {
@@ -276,7 +279,7 @@ func (s *State) updatePicture(c *config.Pool) {
 
 func (s *State) poolSnapshot(c *config.Pool) Pool {
 	p := Pool{
-		Name: c.Name, ID: c.ID, Slots: c.Slots, Layout: c.Layout, Mode: c.Mode, Tunnel: c.Tunnel, Check: c.Check,
+		Name: c.Name, ID: c.ID, Slots: c.Slots, Layout: c.Layout, Mode: c.Mode, Zone: c.Zone, Limited: s.cfg.Limited(c), Tunnel: c.Tunnel, Check: c.Check,
 		IPv6: c.IPv6, Affinity: c.Affinity, Rejects: c.OnAllDown == config.OnAllDownReject, Nested: c.Nested, BalanceSlack: c.BalanceSlack, Pins: pinsOf(c),
 	}
 	kept := s.pools[c.Name]
@@ -328,6 +331,7 @@ func (s *State) memberSnapshot(m *member) Member {
 		Admin:    s.adminOf(m.id),
 		Adopted:  s.adopted[m.id],
 		Declared: m.declared,
+		Rival:    m.rival,
 		alien:    m.alien,
 	}
 	if s.numbered {

@@ -507,7 +507,7 @@ func (s *State) listMembers() {
 			for _, addr := range s.names[question(c, &c.Names[j])].addrs {
 				at := c.Names[j].At(addr)
 				if m := fromConfig(c, &at); !seen[m.id.Key] {
-					seen[m.id.Key] = true
+					seen[m.id.Key], m.learned = true, true
 					list = append(list, m)
 				}
 			}
@@ -522,6 +522,7 @@ func (s *State) listMembers() {
 		slices.SortFunc(list, func(a, b member) int { return cmp.Compare(a.id.Key, b.id.Key) })
 		s.pools[c.Name].members = list
 	}
+	s.findRivals()
 	for _, c := range s.innerFirst {
 		s.listLent(c)
 	}

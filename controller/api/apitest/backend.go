@@ -60,7 +60,7 @@ func New(now time.Time) *Backend {
 		},
 		OVSDB: api.OVSDB{Connected: true, Endpoint: "unix:/var/run/openvswitch/db.sock", Lock: "held"},
 		Conntrack: api.Conntrack{
-			At: now, Zone: api.TableUsage{Entries: 3702, Limit: 200_000}, Datapath: api.TableUsage{Entries: 4100, Limit: 3_000_000},
+			At: now, Zone: api.ZoneUsage{Number: 18200, TableUsage: api.TableUsage{Entries: 3702, Limit: 200_000}}, Datapath: api.TableUsage{Entries: 4100, Limit: 3_000_000},
 		},
 		Services: []api.Service{{Name: "web", Addresses: []string{"10.20.0.100"}, Ports: []string{"80/tcp"}, Pool: "web", Primary: "web"}},
 		Pools:    []api.Pool{pool},

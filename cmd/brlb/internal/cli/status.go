@@ -121,6 +121,14 @@ func drawPool(s *screen, status *api.Status, pool *api.Pool, now time.Time, wide
 	drawNotes(s, pool)
 }
 
+// usageText is ENTRIES/LIMIT, or ENTRIES without a limit.
+func usageText(u api.TableUsage) string {
+	if u.Limit == 0 {
+		return fmt.Sprint(u.Entries)
+	}
+	return fmt.Sprintf("%d/%d", u.Entries, u.Limit)
+}
+
 // poolSummary is the part of a service's line that speaks of its pool.
 func poolSummary(status *api.Status, pool *api.Pool) []cell {
 	activity := plain
@@ -133,6 +141,11 @@ func poolSummary(status *api.Status, pool *api.Pool) []cell {
 	}
 	if pool.Anchor != nil {
 		layout += " " + anchorText(pool.Anchor)
+	}
+	for _, z := range status.Conntrack.Pools {
+		if slices.Contains(z.Pools, pool.Name) {
+			layout += "   conntrack " + usageText(z.TableUsage)
+		}
 	}
 	sync := coloured(red, "switch not connected")
 	switch {

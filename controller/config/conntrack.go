@@ -15,10 +15,24 @@ var conntrackStates = []string{
 // 1,000 ticks a second: that is 24 days.
 const minConntrackTimeout, maxConntrackTimeout = time.Second, 480 * time.Hour
 
-// conntrack reads what brlb's conntrack zone is to hold, and for how long.
-func (d *document) conntrack(e entry, c *Config) {
-	f := d.mapping(e, "limit", "timeouts")
-	integer(d, f["limit"], &c.ConntrackLimit, 0, MaxConntrackLimit)
+// Conntrack says how many connections a conntrack zone is to hold, and for how
+// long.
+type Conntrack struct {
+	// Limit is how many entries the zone may have, 1..MaxConntrackLimit; 0 leaves
+	// the switch's limit as it is.
+	Limit int
+	// Timeouts are how long the zone keeps idle connections, 1 s to 480 h in whole
+	// seconds, by the keys of CT_Timeout_Policy.timeouts (ovs-vswitchd.conf.db(5));
+	// those left out are the switch's.
+	Timeouts map[string]time.Duration
+}
+
+// MaxConntrackLimit is the greatest Conntrack.Limit.
+const MaxConntrackLimit = 100_000_000
+
+// conntrack reads the settings of a zone, which a mapping has beside others.
+func (d *document) conntrack(f fields, c *Conntrack) {
+	integer(d, f["limit"], &c.Limit, 0, MaxConntrackLimit)
 	states := d.mapping(f["timeouts"], conntrackStates...)
 	for _, state := range conntrackStates {
 		var timeout time.Duration
@@ -30,9 +44,9 @@ func (d *document) conntrack(e entry, c *Config) {
 			d.fail(states[state].path, "%v is not a whole number of seconds, in which Open vSwitch counts: write %v or %v",
 				timeout, timeout.Truncate(time.Second), timeout.Truncate(time.Second)+time.Second)
 			continue
-		case c.ConntrackTimeouts == nil:
-			c.ConntrackTimeouts = map[string]time.Duration{}
+		case c.Timeouts == nil:
+			c.Timeouts = map[string]time.Duration{}
 		}
-		c.ConntrackTimeouts[state] = timeout
+		c.Timeouts[state] = timeout
 	}
 }

@@ -1,0 +1,195 @@
+package integration
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"brlb/controller/api"
+	"brlb/integration/lab"
+	"brlb/integration/stand"
+)
+
+// The second service of TestPoolZones.
+const (
+	limitedVIP  = "10.20.0.101"
+	limitedZone = 18202
+)
+
+// twoPools gives two of the servers to a pool with a conntrack zone, a limit and
+// timeouts of its own.
+func twoPools(conntrack string) func(string) string {
+	return func(text string) string {
+		for _, name := range []string{"be3", "be4"} {
+			text = removeMember(text, name)
+		}
+		text = strings.Replace(text, "services:\n", "  dns: {id: 2, check: web, conntrack: "+conntrack+", members: {be3: 10.30.0.13:8080, be4: 10.30.0.14:8080}}\nservices:\n", 1)
+		return serve("80/tcp, 53/udp")(text) + "  dns: {address: " + limitedVIP + ", ports: [53/udp, 80/tcp], pool: dns}\n"
+	}
+}
+
+// TestPoolZones: a flood of connections to a pool with a limit of its own ends at
+// that limit, while others take theirs, and its idle connections go by its own
+// timeouts. When the pool goes, so does all of that.
+func TestPoolZones(t *testing.T) {
+	const limit = 40
+	limited := fmt.Sprintf("{limit: %d, timeouts: {udp_first: 4s, udp_single: 4s, udp_multiple: 4s}}", limit)
+	s := build(t, stand.Options{})
+	must(t, s.WriteConfig(twoPools(limited)(s.DefaultConfig())))
+	must(t, s.Start())
+	await(t, s, "both pools", stand.SteadyPools(2, 2))
+	entries := func(zone int) []string {
+		t.Helper()
+		out, err := s.Lab.Appctl("dpctl/dump-conntrack", fmt.Sprintf("zone=%d", zone))
+		must(t, err)
+		return strings.FieldsFunc(out, func(r rune) bool { return r == '\n' })
+	}
+	limits := func(name string, want int) {
+		t.Helper()
+		eventually(t, name+" in verify", func() bool {
+			verify, err := s.API.Verify(t.Context())
+			must(t, err)
+			return slices.ContainsFunc(verify.Checks, func(c api.VerifyCheck) bool {
+				return c.Name == name && c.OK && strings.HasSuffix(c.Detail, fmt.Sprintf("to %d entries, the configuration to %d", want, want))
+			})
+		})
+	}
+	limits("pool dns: conntrack limit", limit)
+	eventually(t, "the pool's timeouts", func() bool {
+		out, err := s.Lab.Vsctl("list-zone-tp", lab.Datapath())
+		return err == nil && strings.TrimSpace(out) == "Zone:18202, Timeout Policies: udp_first=4 udp_multiple=4 udp_single=4"
+	})
+
+	// Those of the other pool last for 30 s, which is the switch's own timeout.
+	asked := time.Now()
+	for _, vip := range []string{stand.VIPAddress, limitedVIP} {
+		for _, c := range s.Client.AskEach(t.Context(), vip+":53", []int{23000}, 100, 1) {
+			must(t, c.Err)
+		}
+	}
+	time.Sleep(time.Until(asked.Add(8 * time.Second)))
+	if n := len(entries(limitedZone)); n > 0 {
+		t.Errorf("%d entries of a pool with a timeout of 4 s after 8 s of silence", n)
+	}
+	if !strings.Contains(strings.Join(entries(18200), "\n"), "sport=23000,dport=53)") {
+		t.Error("the entry of the other pool is gone after 8 s")
+	}
+
+	// What is counted, found and shown is that of the pool's zone.
+	conn, err := s.Client.DialFrom(t.Context(), "tcp", limitedVIP+":80", 24000)
+	must(t, err)
+	defer conn.Close()
+	trace, err := s.API.Trace(t.Context(), api.TraceRequest{Src: s.Client.Addr().String(), SrcPort: 24000, Dst: limitedVIP, DstPort: 80})
+	must(t, err)
+	if trace.Switch == nil || !trace.Switch.Agrees || !strings.Contains(trace.Switch.Entry, "zone=18202") {
+		t.Errorf("trace: %+v, %s", trace.Switch, trace.SwitchError)
+	}
+	await(t, s, "one connection", func(st *api.Status) bool {
+		zones := st.Conntrack.Pools
+		return len(zones) == 1 && zones[0].Number == limitedZone && slices.Equal(zones[0].Pools, []string{"dns"}) &&
+			zones[0].Entries > 0 && zones[0].Limit == limit && connectionsOf(st, trace.Member) == 1
+	})
+
+	// The flood.
+	leaks := watchLeaks(t, s)
+	leaks["members"].hidden = append(slices.Clone(leaks["members"].hidden), netip.MustParseAddr(limitedVIP))
+	sendFrom(t, s.Client, limitedVIP+":53", portsFrom(20000, 10*limit))
+	if n := len(entries(limitedZone)); n > limit || n < limit/2 {
+		t.Errorf("the flood has made %d entries, and the limit is %d", n, limit)
+	}
+	for what, outcomes := range map[string][]lab.Connection{
+		"connections": s.Client.ConnectEach(t.Context(), stand.VIP, portsFrom(21000, 100), 4),
+		"datagrams":   s.Client.AskEach(t.Context(), stand.VIPAddress+":53", portsFrom(22000, 100), 100, 4),
+	} {
+		for _, c := range outcomes {
+			if c.Err != nil || c.Server != "be1" && c.Server != "be2" {
+				t.Fatalf("%s of the other pool during the flood: %+v", what, c)
+			}
+		}
+	}
+	sendFrom(t, s.Client, limitedVIP+":53", portsFrom(20000, 10*limit))
+	await(t, s, "an alarm", func(st *api.Status) bool {
+		return strings.Contains(strings.Join(st.Degraded, " "), "pool dns: conntrack is nearly full")
+	})
+	leaks.check(t)
+
+	// Limits and timeouts may change; the zone may not.
+	reload(t, s, twoPools("{limit: 50}")(s.DefaultConfig()))
+	limits("pool dns: conntrack limit", 50)
+	sendFrom(t, s.Client, limitedVIP+":53", portsFrom(20000, 10*limit))
+	if n := len(entries(limitedZone)); n > 50 {
+		t.Errorf("the flood has made %d entries, and the limit is 50", n)
+	}
+	must(t, s.WriteConfig(twoPools("{zone: 99}")(s.DefaultConfig())))
+	_, err = s.API.Reload(t.Context(), api.ReloadRequest{})
+	if want := "the conntrack zone of " + limitedVIP + " cannot change while brlb runs (it is 18202, the file says 99)"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("another zone: %v", err)
+	}
+
+	// The member leaves, and then the pool: their connections end.
+	reload(t, s, removeMember(s.DefaultConfig(), "be3"))
+	eventually(t, "no entry is left in the zone", func() bool { return len(open(entries(limitedZone))) == 0 })
+	eventually(t, "no timeouts are left", func() bool {
+		out, err := s.Lab.Vsctl("list-zone-tp", lab.Datapath())
+		return err == nil && !strings.Contains(out, "Zone:")
+	})
+}
+
+// What is found by addresses alone finds its way in pools' own zones, too: errors,
+// fragments, and clients on the members' own network.
+func TestWaysInPoolZones(t *testing.T) {
+	for name, scenario := range map[string]func(*testing.T, *stand.Stand){
+		"datagrams": datagrams, "download across a smaller MTU": downloadAcrossSmallerMTU,
+		"errors reach clients": errorsReachClients, "short errors": shortErrors, "hairpin": hairpin,
+	} {
+		t.Run(name, func(t *testing.T) {
+			scenario(t, start(t, stand.Options{IPv6: true, Config: func(text string) string {
+				return transferring(strings.ReplaceAll(text, "    check: web\n", "    check: web\n    conntrack: {limit: 100000}\n"))
+			}}))
+		})
+	}
+}
+
+// open lists the entries of connections that are open.
+func open(entries []string) []string {
+	return slices.DeleteFunc(slices.Clone(entries), func(line string) bool {
+		return strings.Contains(line, "CLOS") || strings.Contains(line, "TIME_WAIT")
+	})
+}
+
+// connectionsOf is how many connections a member has, of whatever pool.
+func connectionsOf(st *api.Status, name string) int {
+	for _, p := range st.Pools {
+		for _, m := range p.Members {
+			if m.Name == name && m.Connections != nil {
+				return *m.Connections
+			}
+		}
+	}
+	return 0
+}
+
+// sendFrom sends one datagram to target from each of the source ports.
+func sendFrom(t *testing.T, host *lab.Host, target string, ports []int) {
+	t.Helper()
+	to, err := net.ResolveUDPAddr("udp", target)
+	must(t, err)
+	must(t, host.Do(func() error {
+		for _, port := range ports {
+			conn, err := net.DialUDP("udp", &net.UDPAddr{Port: port}, to)
+			if err != nil {
+				return err
+			}
+			_, err = conn.Write([]byte("flood"))
+			conn.Close()
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+}
