@@ -39,6 +39,7 @@ var scenarios = []string{
 	"TestOtherPorts",
 	"TestConnectionsOfADownMember",
 	"TestTransition",
+	"TestPoolZones",
 	"TestSCTP",
 }
 
