@@ -59,8 +59,9 @@ func (l *loop) foreseeReload(ctx context.Context, req api.ReloadRequest) (*confi
 	if err := l.do(ctx, func() { now, copied = l.state.Snapshot(), l.state.Clone() }); err != nil {
 		return nil, nil, err
 	}
+	before := copied.Config().AllZones()
 	result := foreseeConfig(now, copied, cfg, req.AllowShrink)
-	if zones := cfg.AllZones(); result.Refused == "" && !slices.Equal(zones, copied.Config().AllZones()) {
+	if zones := cfg.AllZones(); result.Refused == "" && !slices.Equal(zones, before) {
 		result.Refused = l.inv.ZoneClash(zones)
 	}
 	return cfg, result, nil

@@ -175,6 +175,12 @@ func TestZonesOfAnotherBridge(t *testing.T) {
 		t.Errorf("it has noted zones %s", got)
 	}
 	verified(t, s)
+	// Nor may a pool of its own zone have one of the other's.
+	spare := "  spare: {id: 9, conntrack: {zone: 18200}, members: {s: 10.31.0.12:8081}}\nservices:\n"
+	must(t, os.WriteFile(path, []byte(strings.Replace(text, "services:\n", spare, 1)), 0o644))
+	if _, err := second.Reload(t.Context(), api.ReloadRequest{}); err == nil || !strings.Contains(err.Error(), "uses conntrack zone 18200, too") {
+		t.Errorf("a pool with the other bridge's zone: %v", err)
+	}
 	// What somebody else writes does not stop one that serves: it is told.
 	must(t, process.Kill())
 	_, err = s.Lab.Vsctl("br-set-external-id", "br-2", "brlb-zones", "18200")
