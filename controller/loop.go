@@ -237,6 +237,7 @@ func (l *loop) takeConnected(ctx context.Context, e bridge.Connected, now time.T
 		userspace: l.sw.userspace, keepsReplyTuples: e.KeepsReplyTuples, tracksNoSCTP: e.TracksNoSCTP,
 	}
 	l.judgeDatapath()
+	l.state.SetNoMeters(e.NoMeters)
 	l.state.SetPorts(e.Ports, now)
 	if !l.changedAt.IsZero() {
 		l.changedAt = now // the time without a switch is not brlb's to shorten

@@ -104,6 +104,9 @@ func (l *loop) degraded() []string {
 		}
 		wrong = append(wrong, text)
 	}
+	if l.sw.session != 0 && l.snapshot.NoMeters {
+		say("this switch has no meters, which bound how much comes up to brlb (the kernel's datapath has them since Linux 4.15): clients that are refused, whose packets are too long for a tunnel, or whose time to live ends at brlb, are told nothing")
+	}
 	if l.sw.conntrack != "" {
 		wrong = append(wrong, l.sw.conntrack)
 	}

@@ -108,6 +108,10 @@ func (c *checker) meters(has []openflow.MeterConfig, err error) {
 		c.say("meters", false, "not known: %v", err)
 		return
 	}
+	if c.view.snapshot.NoMeters {
+		c.say("meters", true, "the switch has none, and no row names one")
+		return
+	}
 	wrong := pipeline.WrongMeters(has)
 	if len(wrong) > 0 {
 		wrong = append(wrong, "brlb sets them at its next change, within a minute")

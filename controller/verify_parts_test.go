@@ -158,7 +158,7 @@ func TestVerifyTellsOfMeters(t *testing.T) {
 		{"another rate", faster, nil, "meters: meter 46876 is not one of 1000 packets a second, 200 at once; brlb sets"},
 		{"nobody answers", nil, errors.New("gone"), "meters: not known: gone"},
 	} {
-		checker := &checker{}
+		checker := &checker{view: &view{snapshot: &state.Snapshot{}}}
 		checker.meters(c.meters, c.err)
 		if got := failures(checker.checks); !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)

@@ -41,14 +41,16 @@ type Bridge struct {
 	// exchange is held while a bundle is applied, and while flows are read and
 	// told of: what is told was never true before a bundle that ended earlier.
 	exchange sync.Mutex
-	metered  *session.Session // has the meter that rows name; guarded by exchange
+	metered  *session.Session // has the meters that rows name; guarded by exchange
 
 	// seat is held by the session that leads, from its inventory to its end.
 	seat sync.Mutex
 
-	leads   atomic.Bool                    // the session that stands is the one that writes
-	picture atomic.Pointer[state.Snapshot] // by which packets that come up find members
-	heard   atomic.Int64                   // when the switch last answered a pulse, in Unix nanoseconds
+	leads atomic.Bool // the session that stands is the one that writes
+	// noMeters is true while rows name no meters, since the switch has none.
+	noMeters atomic.Bool
+	picture  atomic.Pointer[state.Snapshot] // by which packets that come up find members
+	heard    atomic.Int64                   // when the switch last answered a pulse, in Unix nanoseconds
 
 	mu       sync.Mutex
 	leave    context.CancelCauseFunc // ends the session that has the seat, or waits for it
@@ -227,7 +229,7 @@ func (b *Bridge) Apply(ctx context.Context, number uint64, mods []openflow.Messa
 	defer b.exchange.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout+time.Duration(len(mods))*rowTime)
 	defer cancel()
-	if b.metered != s {
+	if b.metered != s && !b.noMeters.Load() {
 		if err := setMeters(ctx, s); err != nil {
 			return session.BundleResult{Outcome: session.Rejected, Err: err}
 		}

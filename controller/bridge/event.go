@@ -23,9 +23,11 @@ type Connected struct {
 	// TracksNoSCTP says that, if the datapath is in userspace, conntrack knows
 	// nothing of SCTP's ports: Open vSwitch before 3.2.
 	TracksNoSCTP bool
-	Flows        []openflow.FlowStats // own flows
-	Ports        []state.Port
-	Watched      bool // foreign changes are told by the switch; otherwise brlb looks now and then
+	// NoMeters says that the datapath has none: the kernel's before Linux 4.15.
+	NoMeters bool
+	Flows    []openflow.FlowStats // own flows
+	Ports    []state.Port
+	Watched  bool // foreign changes are told by the switch; otherwise brlb looks now and then
 }
 
 // Connecting says that a connection was made and the handshake begins.

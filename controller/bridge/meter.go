@@ -34,9 +34,22 @@ func readMeters(ctx context.Context, s *session.Session) ([]openflow.MeterConfig
 	return meters, nil
 }
 
+// lacksMeters says whether a switch can have no meters at all.
+func lacksMeters(ctx context.Context, s *session.Session) (bool, error) {
+	var features openflow.MeterFeatures
+	err := s.Multipart(ctx, openflow.MeterFeaturesRequest{}, func(part openflow.MultipartReplyBody) error {
+		features, _ = part.(openflow.MeterFeatures)
+		return nil
+	})
+	if refusal := (*openflow.Error)(nil); err != nil && !errors.As(err, &refusal) {
+		return false, fmt.Errorf("read what meters there can be: %w", err)
+	}
+	return features.MaxMeter == 0, nil
+}
+
 // keepMeters sets meters right that somebody has changed. Nothing tells of that.
 func (v *serving) keepMeters(ctx context.Context) error {
-	if !v.bridge.leads.Load() {
+	if !v.bridge.leads.Load() || v.bridge.noMeters.Load() {
 		return nil
 	}
 	meters, err := readMeters(ctx, v.session)

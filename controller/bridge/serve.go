@@ -150,6 +150,10 @@ func (v *serving) inventory(ctx context.Context) (Connected, error) {
 		return c, err
 	}
 	var err error
+	if c.NoMeters, err = lacksMeters(ctx, s); err != nil {
+		return c, err
+	}
+	v.bridge.noMeters.Store(c.NoMeters)
 	c.Flows, err = readFlows(ctx, s, false)
 	c.Ports, c.Watched = v.portList(), v.watched
 	return c, err

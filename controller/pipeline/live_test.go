@@ -73,6 +73,8 @@ func TestLiveSwitchTellsWhatWasSent(t *testing.T) {
 	for _, change := range []func(){
 		func() {},
 		func() { judge(s, state.Down, byTCP("10.30.0.12:8080")) },
+		func() { s.SetNoMeters(true) },
+		func() { s.SetNoMeters(false) },
 		func() { s.SetConfig(parse(t, "miss: drop"+small), start) },
 		func() { s.SetConfig(parse(t, variants[2]), start); judge(s, state.Up, s.Probes()...) },
 	} {

@@ -49,6 +49,7 @@ func (b behind) members(members []state.Member, before rendered) ([]Row, error) 
 	for i := range was {
 		stale[uint32(was[i].Number)] = true
 	}
+	b.fitMeters(flows)
 	fresh, err := sortedRows(flows)
 	if err != nil {
 		return nil, err

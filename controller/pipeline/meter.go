@@ -30,6 +30,21 @@ func Meters() []*openflow.MeterMod {
 	return meters
 }
 
+// fitMeters makes rows such as a switch without meters can hold. Nothing bounds there
+// what comes up to the controller: what would be refused is dropped, and what must be
+// dealt with so that clients are served comes up without a bound.
+func (fr frame) fitMeters(rows []*openflow.FlowMod) {
+	if !fr.noMeters {
+		return
+	}
+	for _, f := range rows {
+		if slices.Contains(f.Instructions, openflow.Instruction(openflow.Meter(meterRefused))) {
+			f.Instructions = nil
+		}
+		f.Instructions = slices.DeleteFunc(f.Instructions, func(i openflow.Instruction) bool { _, meter := i.(openflow.Meter); return meter })
+	}
+}
+
 // WrongMeters says, in sentences, which of Meters a switch that has these does not
 // have as they should be.
 func WrongMeters(has []openflow.MeterConfig) []string {

@@ -30,10 +30,11 @@ type frame struct {
 	zone        uint16
 	flushReused bool
 	kernel      bool
+	noMeters    bool
 }
 
 func frameOf(s *state.Snapshot) frame {
-	return frame{mac: s.MAC, zone: s.Zone, flushReused: s.FlushReused, kernel: s.Kernel}
+	return frame{mac: s.MAC, zone: s.Zone, flushReused: s.FlushReused, kernel: s.Kernel, noMeters: s.NoMeters}
 }
 
 type rendered struct {
@@ -147,7 +148,7 @@ func (f frame) renderPool(p *state.Pool, before rendered) (rendered, error) {
 	if p.Rejects {
 		hash = append(hash, refuseNew(p.ID))
 	}
-	groups, err := newGroups(map[GroupID][]*openflow.FlowMod{{KindHash, p.ID}: hash})
+	groups, err := f.newGroups(map[GroupID][]*openflow.FlowMod{{KindHash, p.ID}: hash})
 	if err != nil {
 		return rendered{}, err
 	}
@@ -436,7 +437,7 @@ func (in *sharedInput) render() (Set, error) {
 	for _, from := range in.sources {
 		flows[reply] = append(flows[reply], replyFlows(from)...)
 	}
-	return newGroups(flows)
+	return in.newGroups(flows)
 }
 
 // soleBySource returns a service of a VIP whose pool is stateless, serves all of
@@ -462,12 +463,13 @@ func (in *sharedInput) asksIPv6() bool {
 	return slices.ContainsFunc(in.sources, func(s source) bool { return s.addr.Is6() })
 }
 
-func newGroups(flows map[GroupID][]*openflow.FlowMod) (Set, error) {
+func (fr frame) newGroups(flows map[GroupID][]*openflow.FlowMod) (Set, error) {
 	set := Set{}
 	for id, list := range flows {
 		if len(list) == 0 {
 			continue
 		}
+		fr.fitMeters(list)
 		g, err := newGroup(list)
 		if err != nil {
 			return nil, err

@@ -26,6 +26,7 @@ type Snapshot struct {
 	// Kernel says that the datapath is the kernel's. The controller does for it what
 	// it cannot: answer neighbour solicitations, and end SCTP associations.
 	Kernel   bool
+	NoMeters bool // the switch has none
 	Drop     bool // what is none of brlb's business: drop instead of NORMAL
 	Gateways []netip.Prefix
 	Services []Service // sorted by name
@@ -184,6 +185,7 @@ func (s *State) Snapshot() *Snapshot {
 		Zone:        s.cfg.Zone,
 		FlushReused: s.flushReused,
 		Kernel:      s.kernel,
+		NoMeters:    s.noMeters,
 		Drop:        s.cfg.Miss == config.MissDrop,
 		Gateways:    s.cfg.Gateways,
 		Ports:       s.portList,
@@ -253,7 +255,7 @@ func (s *State) serviceList() []Service {
 
 // equal says whether two pictures are the same but for Revision.
 func (s *Snapshot) equal(o *Snapshot) bool {
-	return s.Bridge == o.Bridge && s.MAC == o.MAC && s.Zone == o.Zone && s.FlushReused == o.FlushReused && s.Kernel == o.Kernel && s.Drop == o.Drop &&
+	return s.Bridge == o.Bridge && s.MAC == o.MAC && s.Zone == o.Zone && s.FlushReused == o.FlushReused && s.Kernel == o.Kernel && s.NoMeters == o.NoMeters && s.Drop == o.Drop &&
 		slices.Equal(s.Gateways, o.Gateways) && slices.Equal(s.Ports, o.Ports) &&
 		SameServices(s.Services, o.Services) &&
 		(shared(s.Pools, o.Pools) || slices.EqualFunc(s.Pools, o.Pools, func(a, b Pool) bool { return a.Equal(&b) }))

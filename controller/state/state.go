@@ -20,6 +20,7 @@ type State struct {
 	mac         openflow.MAC
 	flushReused bool
 	kernel      bool
+	noMeters    bool
 	own         map[netip.Addr]bool      // VIPs and gateways
 	mustListen  map[string][]config.Port // where members of stateless pools have to
 	byPort      map[string]bool          // checks of type port, by name
@@ -288,6 +289,9 @@ func (s *State) SetFlushReused(flush bool) { s.flushReused = flush }
 
 // SetKernel says whether the switch's datapath is the kernel's.
 func (s *State) SetKernel(kernel bool) { s.kernel = kernel }
+
+// SetNoMeters says whether the switch has no meters.
+func (s *State) SetNoMeters(none bool) { s.noMeters = none }
 
 // SetDeclared replaces the members declared in OVSDB.
 func (s *State) SetDeclared(declared []Declared, now time.Time) {

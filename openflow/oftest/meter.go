@@ -1,6 +1,7 @@
 package oftest
 
 import (
+	"maps"
 	"slices"
 
 	"brlb/openflow"
@@ -40,6 +41,27 @@ func (t *tables) changeMeter(m *openflow.MeterMod) ([]change, openflow.ErrorCode
 		return nil, openflow.MeterModFailedBadCommand
 	}
 	return nil, 0
+}
+
+func (t *tables) meterConfig(wanted uint32) openflow.MeterConfigReply {
+	var list openflow.MeterConfigReply
+	for _, id := range slices.Sorted(maps.Keys(t.meters)) {
+		if m := t.meters[id]; wanted == id || wanted == openflow.MeterAll {
+			list = append(list, openflow.MeterConfig{Flags: m.Flags, ID: id, Bands: m.Bands})
+		}
+	}
+	return list
+}
+
+// meterFeatures are those of Open vSwitch 3.1 in userspace.
+func (sw *Switch) meterFeatures() openflow.MeterFeatures {
+	if sw.opts.NoMeters {
+		return openflow.MeterFeatures{}
+	}
+	return openflow.MeterFeatures{
+		MaxMeter: 1 << 16, BandTypes: 1 << openflow.BandDrop, MaxBands: 8,
+		Capabilities: uint32(openflow.MeterKbps | openflow.MeterPktps | openflow.MeterBurst | openflow.MeterStats),
+	}
 }
 
 // haveMeters says whether the meter that instructions name exists.

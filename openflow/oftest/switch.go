@@ -18,6 +18,8 @@ type SwitchOptions struct {
 	// Service makes connections what those to a bridge's .mgmt socket are: no
 	// asynchronous messages before SET_CONFIG with a miss_send_len.
 	Service bool
+	// NoMeters makes it one whose datapath has no meters.
+	NoMeters bool
 	// Ports are there from the beginning.
 	Ports []openflow.Port
 	// Build says which hash the multipath action uses.

@@ -198,6 +198,9 @@ func (c *switchConn) admit(m openflow.Message) openflow.ErrorCode {
 			return code
 		}
 	}
+	if m, ok := m.(*openflow.MeterMod); ok && c.sw.opts.NoMeters && m.Command != openflow.MeterDelete {
+		return openflow.MeterModFailedOutOfBands
+	}
 	return checkMessage(m)
 }
 

@@ -33,6 +33,10 @@ func (c *switchConn) multipart(r Received, m *openflow.MultipartRequest) {
 		one(sw.tables.groupDesc())
 	case openflow.TableStatsRequest:
 		one(sw.tableStatsLocked())
+	case openflow.MeterConfigRequest:
+		one(sw.tables.meterConfig(body.ID))
+	case openflow.MeterFeaturesRequest:
+		one(sw.meterFeatures())
 	case openflow.FlowMonitorRequest:
 		c.monitor(r, body)
 	default:
