@@ -163,6 +163,16 @@ func (st *stand) sent(t *testing.T, frame []byte) *openflow.PacketOut {
 	return nil
 }
 
+// countSent is how often the switch was sent a packet.
+func (st *stand) countSent(frame []byte) (n int) {
+	for _, out := range st.sw.PacketOuts() {
+		if bytes.Equal(out.Data, frame) {
+			n++
+		}
+	}
+	return n
+}
+
 func gateways() []netip.Prefix { return []netip.Prefix{netip.MustParsePrefix("10.30.0.1/24")} }
 
 func TestNextHopsAreAskedForInEverySession(t *testing.T) {
@@ -227,7 +237,16 @@ func TestGroupsAreJoined(t *testing.T) {
 	st.sent(t, packet.Tag(packet.Join(ownMAC, wants.Listens)[0], 30))
 	wants.Hops = []netip.Addr{member6.Addr()}
 	st.bridge.Want(wants)
-	st.sent(t, packet.Join(ownMAC, []netip.Addr{vip6.Addr(), packet.LinkLocal(ownMAC)})[0])
+	both := packet.Join(ownMAC, []netip.Addr{vip6.Addr(), packet.LinkLocal(ownMAC)})[0]
+	st.sent(t, both)
+	// Who is behind a port that has come has heard of none.
+	before := st.countSent(both)
+	st.sw.SetPort(oftest.NewPort(3, "p3"))
+	for end := time.Now().Add(patience); st.countSent(both) == before; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("groups are not joined anew when a port comes")
+		}
+	}
 }
 
 func TestIPv6NextHopsAreAskedFor(t *testing.T) {

@@ -41,6 +41,8 @@ type serving struct {
 	ports      map[openflow.PortNo]state.Port
 	watched    bool
 	retake     *time.Timer
+	rejoin     *time.Timer // when groups are joined anew
+	joining    bool        // soon
 }
 
 // serve runs one session from handshake to end. It returns why it ended. Until
@@ -222,8 +224,8 @@ func (v *serving) loop(ctx context.Context) error {
 	defer look.Stop()
 	v.asking = time.NewTimer(0)
 	defer v.asking.Stop()
-	rejoin := time.NewTicker(rejoinAfter)
-	defer rejoin.Stop()
+	v.rejoin = time.NewTimer(rejoinAfter)
+	defer v.rejoin.Stop()
 	v.retake = time.NewTimer(retakeRole)
 	defer v.retake.Stop()
 	if err := v.takeWants(ctx); err != nil {
@@ -243,7 +245,9 @@ func (v *serving) loop(ctx context.Context) error {
 			if err := v.lead(ctx); err != nil {
 				return err
 			}
-		case <-rejoin.C:
+		case <-v.rejoin.C:
+			v.joining = false
+			v.rejoin.Reset(rejoinAfter)
 			if err := v.join(ctx); err != nil {
 				return err
 			}
@@ -302,6 +306,10 @@ func (v *serving) takeWants(ctx context.Context) error {
 // rejoinAfter is how often groups are joined anew. Snooping switches forget a
 // group after 260 s (RFC 3810 section 9.4), and a frame may be lost.
 const rejoinAfter = time.Minute
+
+// joinSoon is how long after a port has come up groups are joined anew: behind it
+// there may be a switch that has heard of none.
+const joinSoon = time.Second
 
 // join has neighbour solicitations for brlb's addresses reach the switch.
 func (v *serving) join(ctx context.Context) error {
@@ -375,7 +383,12 @@ func (v *serving) handle(ctx context.Context, event session.Event) (changed bool
 			v.askAgain()
 			fallthrough
 		default:
-			v.ports[m.Port.No] = port(&m.Port)
+			was, now := v.ports[m.Port.No], port(&m.Port)
+			v.ports[m.Port.No] = now
+			if now.Live && !was.Live && !v.joining {
+				v.joining = true
+				v.rejoin.Reset(joinSoon)
+			}
 		}
 		v.bridge.opts.Emit(PortsChanged{Ports: v.portList()})
 	case *openflow.PacketIn:

@@ -210,7 +210,7 @@ func slotOwners(p *state.Pool) []uint16 {
 	}
 	numbers := make([]uint16, len(p.Table.Members))
 	for i := range p.Table.Members {
-		if m := p.Member(p.Table.Members[i].Key); m != nil {
+		if m := p.MemberNear(i, p.Table.Members[i].Key); m != nil {
 			numbers[i] = m.Number
 		}
 	}

@@ -133,6 +133,15 @@ func (p *Pool) Member(key string) *Member {
 	return &p.Members[i]
 }
 
+// MemberNear is Member for whoever goes through another list of much the same
+// members in the same order: the member has that place there.
+func (p *Pool) MemberNear(place int, key string) *Member {
+	if place < len(p.Members) && p.Members[place].ID.Key == key {
+		return &p.Members[place]
+	}
+	return p.Member(key)
+}
+
 // Stateless says whether the switch knows none of the pool's connections.
 func (p *Pool) Stateless() bool { return p.Mode != config.ModeNAT }
 
@@ -317,7 +326,7 @@ func (s *State) poolSnapshot(c *config.Pool) Pool {
 	if p.Table != nil {
 		counts := p.Table.Counts(nil)
 		for i := range p.Table.Members {
-			if m := p.Member(p.Table.Members[i].Key); m != nil {
+			if m := p.MemberNear(i, p.Table.Members[i].Key); m != nil {
 				m.Slots = counts[i]
 			}
 		}
@@ -392,7 +401,7 @@ func Events(old, current *Snapshot, now time.Time) []Event {
 			m := &p.Members[j]
 			var was *Member
 			if before != nil {
-				was = before.Member(m.ID.Key)
+				was = before.MemberNear(j, m.ID.Key)
 			}
 			if was != nil && was.Active == m.Active && was.Reason == m.Reason || current.sameAtOrigin(m) {
 				continue
@@ -408,7 +417,7 @@ func Events(old, current *Snapshot, now time.Time) []Event {
 			continue
 		}
 		for j := range before.Members {
-			if m := &before.Members[j]; p.Member(m.ID.Key) == nil && m.Origin == (MemberID{}) {
+			if m := &before.Members[j]; p.MemberNear(j, m.ID.Key) == nil && m.Origin == (MemberID{}) {
 				events = append(events, Event{Time: now, Pool: p.Name, Member: m.Name, Text: "removed"})
 			}
 		}
