@@ -13,7 +13,7 @@ import (
 func TestTunnels(t *testing.T) {
 	srv := ovsdbtest.StartServer(t)
 	srv.Vsctl("add-br", "br-lb",
-		"--", "add-port", "br-lb", "brlb-vxlan", "--", "set", "interface", "brlb-vxlan", "type=vxlan", "options:remote_ip=flow", "options:key=flow",
+		"--", "add-port", "br-lb", "brlb-vxlan", "--", "set", "interface", "brlb-vxlan", "type=vxlan", "options:remote_ip=flow", "options:key=flow", "options:csum=true",
 		"external_ids:brlb-tunnel=true", "error=\"could not add network device brlb-vxlan to ofproto (File exists)\"", "--", "set", "port", "brlb-vxlan", "tag=4095",
 		"--", "add-br", "other", "--", "add-port", "other", "brlb-gre")
 	view := viewOf(t, srv)

@@ -15,8 +15,16 @@ type Tunnel struct {
 	Type string // "vxlan", "geneve", "gre"
 }
 
-// tunnelOptions are what Interface.options say of such a port.
-var tunnelOptions = map[string]string{"remote_ip": "flow", "key": "flow"}
+// options are what Interface.options say of such a port. A kernel's datapath sends
+// UDP without a checksum unless it is told, which receivers over IPv6 drop (RFC 8200
+// section 8.1). The checksum of GRE is another thing, and makes packets longer.
+func (t Tunnel) options() map[string]string {
+	options := map[string]string{"remote_ip": "flow", "key": "flow"}
+	if t.Type != "gre" {
+		options["csum"] = "true"
+	}
+	return options
+}
 
 // noVLAN has no stations: what the bridge floods stays out of a port in it, and
 // what comes in there reaches nobody, unless flows say otherwise.
@@ -64,7 +72,7 @@ func (v View) SetTunnels(bridge, mark string, want []Tunnel) (Plan, error) {
 		p.do(fmt.Sprintf("port %s added to bridge %s: type=%s, remote_ip=flow, key=flow", t.Name, bridge, t.Type),
 			ovsdb.Insert{Table: TableInterface, Name: iface, Row: ovsdb.Columns{
 				"name": ovsdb.String(t.Name), "type": ovsdb.String(t.Type),
-				"options": ovsdb.StringMap(tunnelOptions), "external_ids": ovsdb.StringMap(map[string]string{mark: "true"}),
+				"options": ovsdb.StringMap(t.options()), "external_ids": ovsdb.StringMap(map[string]string{mark: "true"}),
 			}},
 			ovsdb.Insert{Table: TablePort, Name: port, Row: ovsdb.Columns{
 				"name": ovsdb.String(t.Name), "interfaces": ovsdb.NamedRef(iface), "tag": ovsdb.Integer(noVLAN),
@@ -80,7 +88,7 @@ func (p *Plan) adjustTunnel(port Port, i Interface, want Tunnel) {
 		p.do(fmt.Sprintf("type of interface %s: %s -> %s", i.Name, orNotSet(i.Type), want.Type),
 			ovsdb.Update{Table: TableInterface, Where: []ovsdb.Condition{ovsdb.IsRow(i.UUID)}, Row: ovsdb.Columns{"type": ovsdb.String(want.Type)}})
 	}
-	p.mergeInterface(i, "options", i.Options, tunnelOptions, nil)
+	p.mergeInterface(i, "options", i.Options, want.options(), nil)
 	if port.Tag != (VLAN{ID: noVLAN, Set: true}) {
 		p.do(fmt.Sprintf("tag of port %s: %d", port.Name, noVLAN),
 			ovsdb.Update{Table: TablePort, Where: []ovsdb.Condition{ovsdb.IsRow(port.UUID)}, Row: ovsdb.Columns{"tag": ovsdb.Integer(noVLAN)}})

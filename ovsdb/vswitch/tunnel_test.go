@@ -39,7 +39,7 @@ func TestSetTunnels(t *testing.T) {
 				continue
 			}
 			port, _ := v.PortByName(i.Name)
-			if i.ExternalIDs["brlb-tunnel"] != "true" || i.Options["remote_ip"] != "flow" || i.Options["key"] != "flow" || port.Tag.ID != 4095 {
+			if i.ExternalIDs["brlb-tunnel"] != "true" || i.Options["remote_ip"] != "flow" || i.Options["key"] != "flow" || (i.Options["csum"] == "true") != (i.Type != "gre") || port.Tag.ID != 4095 {
 				t.Errorf("%+v, %+v", i, port)
 			}
 			have = append(have, i.Name+":"+i.Type)
