@@ -215,6 +215,19 @@ func TestNeighboursAreAnswered(t *testing.T) {
 				t.Errorf("ping of %s: %v after %v", vip, err, took)
 			}
 		}
+		// In fragments, too.
+		for _, size := range []int{4000, 20000} {
+			for from, addrs := range map[*lab.Host][]netip.Addr{
+				s.Client:   vips,
+				s.Hosts[0]: {netip.MustParseAddr(stand.Gateway), netip.MustParseAddr(stand.Gateway6)},
+			} {
+				for _, to := range addrs {
+					if took, err := longPing(t, from, to, size); err != nil {
+						t.Errorf("ping of %s with %d octets: %v after %v", to, size, err, took)
+					}
+				}
+			}
+		}
 		// The members' gateway, as their kernels see it.
 		if _, err := ping(t, s.Hosts[0], netip.MustParseAddr(stand.Gateway6)); err != nil {
 			t.Errorf("ping of the gateway: %v", err)
@@ -261,9 +274,18 @@ func withoutOption(frame []byte, src netip.Addr) []byte {
 // ping sends an echo request and waits for its reply.
 func ping(t *testing.T, host *lab.Host, to netip.Addr) (took time.Duration, err error) {
 	t.Helper()
-	network, request := "ip4:icmp", []byte{8, 0, 0xf7, 0xfd, 0, 1, 0, 1}
+	return longPing(t, host, to, 0)
+}
+
+// longPing sends an echo request with so many octets of data, in fragments if need
+// be, and waits for its reply, whole.
+func longPing(t *testing.T, host *lab.Host, to netip.Addr, size int) (took time.Duration, err error) {
+	t.Helper()
+	data := bytes.Repeat([]byte("ping"), size/4)
+	network, request, reply := "ip4:icmp", append([]byte{8, 0, 0, 0, 0, 1, 0, 1}, data...), byte(0)
+	binary.BigEndian.PutUint16(request[2:], internetSum(request))
 	if to.Is6() {
-		network, request = "ip6:ipv6-icmp", []byte{128, 0, 0, 0, 0, 1, 0, 1} // the kernel has the sum
+		network, request, reply = "ip6:ipv6-icmp", append([]byte{128, 0, 0, 0, 0, 1, 0, 1}, data...), 129 // the kernel has the sum
 	}
 	start := time.Now()
 	conn, err := host.DialContext(t.Context(), network, to.String())
@@ -275,16 +297,26 @@ func ping(t *testing.T, host *lab.Host, to netip.Addr) (took time.Duration, err 
 	if _, err = conn.Write(request); err != nil {
 		return 0, err
 	}
-	buffer := make([]byte, 1500)
+	buffer := make([]byte, 1<<16)
 	for {
 		n, _, err := conn.(*net.IPConn).ReadFrom(buffer)
 		if err != nil {
 			return time.Since(start), err
 		}
-		if n >= 8 && (buffer[0] == 0 || buffer[0] == 129) && bytes.Equal(buffer[4:8], request[4:8]) {
+		if n >= 8 && buffer[0] == reply && bytes.Equal(buffer[4:n], request[4:]) {
 			return time.Since(start), nil
 		}
 	}
+}
+
+// internetSum is the checksum of RFC 1071.
+func internetSum(octets []byte) uint16 {
+	sum := uint32(0)
+	for i := 0; i+1 < len(octets); i += 2 {
+		sum += uint32(binary.BigEndian.Uint16(octets[i:]))
+	}
+	sum = sum>>16 + sum&0xffff
+	return ^uint16(sum>>16 + sum&0xffff)
 }
 
 // Who comes to a port that no service has is told at once, or not at all, as

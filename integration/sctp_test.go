@@ -234,11 +234,6 @@ func initChunk(from, to openflow.MAC, src, dst netip.AddrPort) []byte {
 	}
 	ip := append([]byte{0x45, 0, 0, byte(20 + len(sctp)), 0, 0, 0, 0, 64, 132, 0, 0}, src.Addr().AsSlice()...)
 	ip = append(ip, dst.Addr().AsSlice()...)
-	sum := uint32(0)
-	for i := 0; i < len(ip); i += 2 {
-		sum += uint32(binary.BigEndian.Uint16(ip[i:]))
-	}
-	sum = sum>>16 + sum&0xffff
-	binary.BigEndian.PutUint16(ip[10:], ^uint16(sum>>16+sum&0xffff))
+	binary.BigEndian.PutUint16(ip[10:], internetSum(ip))
 	return append(append(frame, ip...), sctp...)
 }

@@ -30,7 +30,12 @@ func (v *serving) packetIn(ctx context.Context, m *openflow.PacketIn) error {
 	var messages []openflow.Message
 	var err error
 	switch m.Table {
-	case pipeline.TableVIP, pipeline.TableReuse:
+	case pipeline.TableVIP, pipeline.TableReuse, pipeline.TableHairpin:
+		if replies, echo := packet.Echo(m.Data, v.wants.MAC); echo == nil {
+			messages = backTo(m, replies...)
+			v.bridge.count(&v.bridge.answered)
+			break
+		}
 		if quoted, quotes := packet.Quoted(m.Data); quotes == nil {
 			if messages = sendOn(m, quoted, v.bridge.picture.Load()); len(messages) > 0 {
 				v.bridge.count(&v.bridge.resent)
@@ -94,12 +99,16 @@ func answer(m *openflow.PacketIn, w *Wants) ([]openflow.Message, error) {
 	return backTo(m, frame), nil
 }
 
-// backTo sends a frame out where another one came in.
-func backTo(m *openflow.PacketIn, frame []byte) []openflow.Message {
-	return []openflow.Message{&openflow.PacketOut{
-		BufferID: openflow.NoBuffer, InPort: openflow.PortController,
-		Actions: []openflow.Action{openflow.Output{Port: m.InPort()}}, Data: frame,
-	}}
+// backTo sends frames out where another one came in.
+func backTo(m *openflow.PacketIn, frames ...[]byte) []openflow.Message {
+	var messages []openflow.Message
+	for _, frame := range frames {
+		messages = append(messages, &openflow.PacketOut{
+			BufferID: openflow.NoBuffer, InPort: openflow.PortController,
+			Actions: []openflow.Action{openflow.Output{Port: m.InPort()}}, Data: frame,
+		})
+	}
+	return messages
 }
 
 // expired says that the time to live of a packet has run out.

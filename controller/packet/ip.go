@@ -21,6 +21,7 @@ const (
 	maxExtensions = 8
 
 	ipv4Size     = 20 // without options
+	offIPv4ID    = 4
 	offIPv4Frag  = 6
 	offIPv4Proto = 9
 	offIPv4Sum   = 10

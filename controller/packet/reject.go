@@ -105,23 +105,30 @@ func TooBig(frame []byte, mac openflow.MAC, router netip.Addr, mtu uint16) ([]by
 // parseAnswerable takes a frame apart that an error may be about (RFC 1122
 // section 3.2.2, RFC 4443 section 2.4(e)).
 func parseAnswerable(frame []byte) (link, datagram, error) {
+	l, d, err := parseBetweenHosts(frame)
+	switch {
+	case err != nil:
+	case d.later:
+		err = errors.New("packet is a fragment without the beginning")
+	case d.control():
+		err = errors.New("packet is an ICMP error, or neighbour discovery")
+	}
+	return l, d, err
+}
+
+// parseBetweenHosts takes a frame apart that one host has sent another.
+func parseBetweenHosts(frame []byte) (link, datagram, error) {
 	l, err := parseLink(frame)
 	if err != nil {
 		return link{}, datagram{}, err
 	}
 	d, err := parseIP(&l)
-	if err != nil {
-		return link{}, datagram{}, err
-	}
 	switch {
+	case err != nil:
 	case isGroup(l.dst) || !canSpeak(l.src):
 		err = errors.New("frame is from or for a group")
 	case !isHost(d.src) || !isHost(d.dst) || d.src == d.dst:
 		err = fmt.Errorf("packet from %s to %s is not between two hosts", d.src, d.dst)
-	case d.later:
-		err = errors.New("packet is a fragment without the beginning")
-	case d.control():
-		err = errors.New("packet is an ICMP error, or neighbour discovery")
 	}
 	return l, d, err
 }

@@ -154,6 +154,11 @@ func FuzzFrame(f *testing.F) {
 	} {
 		f.Add(s.frame())
 	}
+	for _, s := range []shape{{src: client4, dst: vip4, proto: 1, flags: 8, data: sctpInit}, {src: client6, dst: vip6, proto: 58, flags: 128, data: sctpInit}} {
+		for _, frame := range pieces(s, 16) {
+			f.Add(frame)
+		}
+	}
 	f.Add(unhex(f, arpReplyFrame))
 	f.Add(advertisement(ndSolicited, LinkLocal(ownMAC)))
 	f.Add(askND(peerMAC, vip6.Addr()))
@@ -169,6 +174,9 @@ func FuzzFrame(f *testing.F) {
 		}
 		if opening, err := Opening(frame); err == nil && opening != nil {
 			checkSums(t, opening)
+		}
+		if replies, err := Echo(frame, ownMAC); err == nil && len(replies) > len(frame)/pieceSize+1 {
+			t.Errorf("%d packets answer one of %d octets", len(replies), len(frame))
 		}
 		for _, answer := range answers(frame) {
 			checkSums(t, answer)

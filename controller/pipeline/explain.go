@@ -124,6 +124,8 @@ func hashRow(pool *state.Pool, f *openflow.FlowMod) string {
 	return "5-tuple -> slot"
 }
 
+const pingRow = "a ping that came in fragments: answered"
+
 func baseRow(f *openflow.FlowMod) string {
 	switch f.Table {
 	case TableClassify:
@@ -153,6 +155,8 @@ func baseRow(f *openflow.FlowMod) string {
 		}
 	case TableVIP:
 		switch f.Priority {
+		case prioPing:
+			return pingRow
 		case prioQuoting:
 			return "an ICMP error about no tracked connection: the controller sends it on"
 		case prioNewFragment:
@@ -228,7 +232,11 @@ func baseRow(f *openflow.FlowMod) string {
 			return "an ICMPv6 error from the members' side: as from the VIP, then translated"
 		}
 	case TableHairpin:
-		if f.Priority != prioFloor {
+		switch f.Priority {
+		case prioPing:
+			return pingRow
+		case prioFloor:
+		default:
 			return "an answer to a client that the member knows as a gateway: its address, then as any answer"
 		}
 	case TableToClient:

@@ -43,8 +43,11 @@ const (
 	ctTracked = 0x20
 )
 
-// controllerMaxLen is how much of a packet comes with a packet-in: all.
-const controllerMaxLen = openflow.MaxLenAll
+// controllerMaxLen is how much of a packet comes with a packet-in: all that is
+// sure to fit, beside what is said of the packet. Of a message that becomes longer
+// than 65,535 octets, as a packet can that a kernel has put together, Open vSwitch
+// sends a wrong length, and nothing can be read after it.
+const controllerMaxLen = 64000
 
 // portNone16 is OFPP_NONE in the 16-bit in_port: a packet may then leave
 // through the port by which it came.
@@ -166,6 +169,9 @@ func (fr frame) familyFlows(f *family, zones []uint16) []*openflow.FlowMod {
 		flows = append(flows, flow(cookie, table, priority, match, instructions...))
 	}
 	row(TableOwn, prioRow, f.isEcho(), apply(f.echoAnswer(fr.mac)...))
+	for _, table := range []uint8{TableVIP, TableHairpin} {
+		flows = append(flows, fr.longPing(f, table))
+	}
 
 	// A SYN on an entry whose member is not active, be it of a connection that
 	// has ended or of one that was never answered: the entry must go before the
@@ -239,6 +245,19 @@ func (f *family) echoAnswer(mac openflow.MAC) []openflow.Action {
 		openflow.SetNwTTL(echoTTL),
 		output(openflow.PortInPort),
 	}
+}
+
+// longPing has the controller answer a ping that came in fragments: conntrack has put
+// it together, or, in userspace, gives the fragments on when it has them all. The
+// switch shows no types of these; and what it makes of a whole one it sends through
+// a kernel's datapath without fragmenting it again.
+func (fr frame) longPing(f *family, table uint8) *openflow.FlowMod {
+	match := append(openflow.Match{ctState(ctTracked, ctInvalid)}, f.isEcho()...)
+	if !fr.kernel {
+		// The IP protocol of later fragments is that of their extension header.
+		match = openflow.Match{ctState(ctTracked, ctInvalid), f.isIP, isFragment, openflow.CTNwProto.Exact(f.isICMP.Uint64())}
+	}
+	return flow(Cookie(KindBase, 0, 0), table, prioPing, match, refuse()...)
 }
 
 // ownFlows lead ARP, neighbour solicitations and ping for one of brlb's

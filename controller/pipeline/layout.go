@@ -91,6 +91,7 @@ const (
 
 	// Table 2, after ct(nat): what still has the VIP as destination is new; all
 	// else has been translated by an entry.
+	prioPing   = 460 // a ping that came in fragments
 	prioNew    = 450
 	prioNewAny = 440 // the same, of services for all protocols
 	// A fragment of a new flow; the priority below it is that of what comes again.
