@@ -228,6 +228,13 @@ func TestNeighboursAreAnswered(t *testing.T) {
 				}
 			}
 		}
+		// One that is longer than fits into a packet-in does no harm.
+		longPing(t, s.Client, vips[0], 65400)
+		events, err := s.API.Events(t.Context(), 0)
+		must(t, err)
+		if strings.Contains(fmt.Sprint(events.Events), "disconnected") {
+			t.Errorf("a long ping has ended the session: %v", events.Events)
+		}
 		// The members' gateway, as their kernels see it.
 		if _, err := ping(t, s.Hosts[0], netip.MustParseAddr(stand.Gateway6)); err != nil {
 			t.Errorf("ping of the gateway: %v", err)
