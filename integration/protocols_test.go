@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
@@ -94,6 +95,42 @@ func TestAffinity(t *testing.T) {
 	must(t, s.Start())
 	await(t, s, "brlb back", stand.Steady(4))
 	all("after a restart")
+}
+
+// With affinity port, the switch's cache has one flow for the new connections of a
+// slot, however many there are and whoever opens them, and they go where brlb says.
+func TestAffinityPort(t *testing.T) {
+	const slots = 64
+	onBothWith(t, stand.Options{Config: func(text string) string {
+		return serve("80/tcp, 53/udp")(strings.Replace(text, "    check: web\n", fmt.Sprintf("    check: web\n    slots: %d\n    affinity: port\n", slots), 1))
+	}}, func(t *testing.T, s *stand.Stand) {
+		await(t, s, "the pool", stand.Steady(4))
+		table, err := s.API.Slots(t.Context(), "web")
+		must(t, err)
+		from := sourcePorts(20000, 600)
+		want := make([]string, len(from))
+		for i, port := range from {
+			want[i] = table.Members[table.Owner[port/2%slots]]
+		}
+		compare(t, "tcp", want, s.Client.ConnectEach(t.Context(), stand.VIP, from, 8))
+		flows, err := s.Lab.Appctl("dpctl/dump-flows")
+		must(t, err)
+		cached := 0
+		for line := range strings.Lines(flows) {
+			if strings.Contains(line, "nat(dst=") {
+				cached++
+			}
+		}
+		if cached == 0 || cached > slots {
+			t.Errorf("the switch's cache has %d flows for new connections, want no more than there are slots, %d:\n%s", cached, slots, flows)
+		}
+		compare(t, "udp", want, s.Client.AskEach(t.Context(), stand.VIPAddress+":53", from, 100, 8))
+		trace, err := s.API.Trace(t.Context(), api.TraceRequest{Src: s.Client.Addr().String(), SrcPort: 20001, DstPort: 80})
+		must(t, err)
+		if trace.Switch == nil || !trace.Switch.Agrees {
+			t.Errorf("the switch disagrees: %+v, %s", trace.Switch, trace.SwitchError)
+		}
+	})
 }
 
 // IPv6, over a service with VIPs of both families.

@@ -393,7 +393,7 @@ type Trace struct {
 	// suggests; empty if it is not known. VLAN is the frame's, 0 for none.
 	Segment string `json:"segment,omitempty"`
 	VLAN    uint16 `json:"vlan,omitempty"`
-	// Affinity says what decides the slot: none (the 5-tuple) or source.
+	// Affinity says what decides the slot: none (the 5-tuple), source or port.
 	Affinity string `json:"affinity"`
 	Hash     string `json:"hash"` // 0x%08x
 	Slot     int    `json:"slot"`

@@ -228,6 +228,7 @@ type Affinity string
 const (
 	AffinityNone   Affinity = "none"   // protocol, addresses and ports
 	AffinitySource Affinity = "source" // the client's address alone
+	AffinityPort   Affinity = "port"   // the client's port alone
 )
 
 // OtherPorts says what becomes of packets to ports of a VIP that no service has.

@@ -18,6 +18,7 @@ const (
 	minInterval, maxInterval = 10 * time.Millisecond, time.Hour
 	maxTurns                 = 100 // of rise and fall
 	minSlots, maxSlots       = 64, 65536
+	maxPortSlots             = 1 << 15 // with AffinityPort
 	maxWeight                = 65535
 	// maxRunDir leaves room for the sockets within: a path ends at 107 bytes.
 	maxRunDir = 80
@@ -117,7 +118,9 @@ func (d *document) pool(e entry, c *Config) Pool {
 	d.mode(f, &p)
 	d.tunnel(f["tunnel"], &p)
 	d.zone(f["conntrack"], c, &p)
-	choice(d, f["affinity"], &p.Affinity, AffinityNone, AffinitySource)
+	if choice(d, f["affinity"], &p.Affinity, AffinityNone, AffinitySource, AffinityPort) && p.Affinity == AffinityPort && p.Slots > maxPortSlots {
+		d.fail(f["slots"].path, "%d slots are too many for `affinity: port`, by which ports, leaving out their lowest bit, choose among %d at most", p.Slots, maxPortSlots)
+	}
 	d.word(f["check"], &p.Check)
 	d.policies(f, &p)
 	d.bfd(f["bfd"], &p.BFD)

@@ -21,6 +21,10 @@ type Tuple struct {
 // Slot returns the hash of a connection and the slot that it falls into, bit for
 // bit as the switch computes them.
 func Slot(p *state.Pool, t Tuple) (hash uint32, slot int) {
+	if p.Affinity == config.AffinityPort && (t.Proto == protoTCP || t.Proto == protoUDP || t.Proto == protoSCTP) {
+		hash = uint32(t.Src.Port()) >> portSkipped
+		return hash, int(hash) % p.Slots
+	}
 	packet := multipath.Packet{
 		EthType: etherIPv4, Src: t.Src.Addr(), Dst: t.Dst.Addr(), Proto: t.Proto,
 		SrcPort: t.Src.Port(), DstPort: t.Dst.Port(),
@@ -118,6 +122,8 @@ func hashRow(pool *state.Pool, f *openflow.FlowMod) string {
 		return "no slot takes it: the client is told"
 	case pool != nil && pool.Affinity == config.AffinitySource:
 		return "client's address -> slot"
+	case pool != nil && pool.Affinity == config.AffinityPort && f.Priority == prioSpecial:
+		return "client's port -> slot"
 	case f.Priority == prioSpecial:
 		return "5-tuple of UDP -> slot"
 	}

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"cmp"
+	"math/bits"
 	"net/netip"
 	"slices"
 
@@ -403,14 +404,30 @@ func hashFlows(p *state.Pool) []*openflow.FlowMod {
 		return append(actions, slot(openflow.HashSymmetricL4), openflow.StackPop{Dst: dst}, openflow.StackPop{Dst: src})
 	}
 	f := familyOf(p.IPv6)
-	isUDP := openflow.Match{f.isIP, openflow.IPProto.Exact(protoUDP)}
-	return []*openflow.FlowMod{
-		row(prioRow, nil, tupleSlot()...),
-		row(prioSpecial, isUDP, tupleSlot(
-			move(openflow.UDPSrc.Whole(), openflow.EthSrc.Range(0, 15)),
-			move(openflow.UDPDst.Whole(), openflow.EthSrc.Range(16, 31)))...),
+	rows := []*openflow.FlowMod{row(prioRow, nil, tupleSlot()...)}
+	if p.Affinity == config.AffinityPort {
+		low, high := portBits(p)
+		for _, proto := range []config.Proto{config.ProtoTCP, config.ProtoUDP, config.ProtoSCTP} {
+			t := transportOf(proto)
+			rows = append(rows, row(prioSpecial, openflow.Match{f.isIP, openflow.IPProto.Exact(t.number)},
+				move(t.src.Range(low, high), openflow.Reg1.Range(0, high-low))))
+		}
+		return rows
 	}
+	return append(rows, row(prioSpecial, openflow.Match{f.isIP, openflow.IPProto.Exact(protoUDP)}, tupleSlot(
+		move(openflow.UDPSrc.Whole(), openflow.EthSrc.Range(0, 15)),
+		move(openflow.UDPDst.Whole(), openflow.EthSrc.Range(16, 31)))...))
 }
+
+// portBits are the first and the last bit of the client's port that are the slot
+// with AffinityPort. The lowest one is left out: Linux gives connections even
+// ports as long as there are any. No other bit is looked at, so that the switch's
+// cache needs one flow for each slot, where a hash takes one for each connection.
+func portBits(p *state.Pool) (low, high uint16) {
+	return portSkipped, uint16(bits.Len(uint(p.Slots-1)) - 1 + portSkipped)
+}
+
+const portSkipped = 1
 
 // untag puts a frame's tag aside.
 func untag() []openflow.Action {

@@ -243,3 +243,26 @@ func TestTables(t *testing.T) {
 		t.Errorf("flows in tables that are not listed: %v", used)
 	}
 }
+
+// With affinity port, the bits of the port choose, and nothing else of a connection
+// is looked at; protocols without ports have their hash.
+func TestPortRows(t *testing.T) {
+	const tuple = `
+mac: 02:00:5e:00:01:02
+pools:
+  web: {id: 1, slots: 64, members: {be1: 10.30.0.11:8080}}
+services:
+  web: {address: 10.20.0.100, ports: [80/tcp], pool: web}
+`
+	port := strings.Replace(tuple, "slots: 64", "slots: 64, affinity: port", 1)
+	golden(t, "testdata/port.txt", changes(t, serving(t, tuple).Snapshot(), serving(t, port).Snapshot()))
+	p := serving(t, port).Snapshot().Pool("web")
+	for _, proto := range []uint8{protoTCP, protoUDP, protoSCTP} {
+		for from, want := range map[uint16]int{0: 0, 1: 0, 2: 1, 3: 1, 126: 63, 128: 0, 65535: 63} {
+			tuple := Tuple{Proto: proto, Src: netip.AddrPortFrom(netip.MustParseAddr("192.0.2.1"), from), Dst: netip.MustParseAddrPort("10.20.0.100:80")}
+			if _, got := Slot(p, tuple); got != want {
+				t.Errorf("protocol %d, port %d: slot %d, want %d", proto, from, got, want)
+			}
+		}
+	}
+}

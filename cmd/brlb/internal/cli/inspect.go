@@ -154,8 +154,11 @@ func drawTrace(s *screen, trace *api.Trace, wide bool) {
 	if segment := segmentOf(trace); segment != "" {
 		s.linef("  segment    %s", segment)
 	}
-	if trace.Affinity == string(config.AffinitySource) {
+	switch config.Affinity(trace.Affinity) {
+	case config.AffinitySource:
 		s.linef("  affinity   source: the client's address alone decides")
+	case config.AffinityPort:
+		s.linef("  affinity   port: the client's port alone decides")
 	}
 	s.linef("  hash       %s", trace.Hash)
 	s.linef("  slot       %d", trace.Slot)
