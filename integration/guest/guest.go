@@ -41,9 +41,10 @@ type Options struct {
 	Script string
 	// Output gets what the script prints, as it comes.
 	Output io.Writer
-	// Started, unless nil, is told the process id of the emulator: how much CPU
-	// time it uses is what the guest's work costs, however busy this machine is.
-	Started func(pid int)
+	// Counted gives the guest a single CPU and a clock that counts instructions,
+	// 500 million a second: what it measures does not depend on how busy this
+	// machine is. A second may then take ten.
+	Counted bool
 }
 
 // needs are the programs without which there is no guest, and their packages.
@@ -98,22 +99,20 @@ func Run(ctx context.Context, options Options) (status int, err error) {
 		return 0, fmt.Errorf("guest: make its file system: %w", err)
 	}
 	console, exit := filepath.Join(dir, "console"), filepath.Join(dir, "exit")
-	cmd := exec.CommandContext(ctx, "qemu-system-x86_64",
-		"-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", "3072",
+	cpus := []string{"-accel", "tcg,thread=multi", "-smp", "2"}
+	if options.Counted {
+		cpus = []string{"-accel", "tcg,thread=single", "-smp", "1", "-icount", "shift=1,sleep=on"}
+	}
+	cmd := exec.CommandContext(ctx, "qemu-system-x86_64", append(cpus,
+		"-cpu", "max", "-m", "3072",
 		"-nodefaults", "-nographic", "-no-reboot", "-nic", "none",
 		"-kernel", filepath.Join(image, "vmlinuz"), "-initrd", initrd,
 		"-append", "console=ttyS0 rdinit=/init panic=-1 quiet mitigations=off",
-		"-serial", "file:"+console, "-serial", "stdio", "-serial", "file:"+exit)
+		"-serial", "file:"+console, "-serial", "stdio", "-serial", "file:"+exit)...)
 	cmd.Stdout = options.Output
 	cmd.Stderr = options.Output
 	cmd.WaitDelay = 10 * time.Second
-	ran := cmd.Start()
-	if ran == nil {
-		if options.Started != nil {
-			options.Started(cmd.Process.Pid)
-		}
-		ran = cmd.Wait()
-	}
+	ran := cmd.Run()
 	text, err := os.ReadFile(exit)
 	if ran == nil && err == nil {
 		if status, err = strconv.Atoi(strings.TrimSpace(string(text))); err == nil {

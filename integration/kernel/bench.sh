@@ -1,20 +1,19 @@
 #!/bin/sh
 # Runs in the guest, started by bench_test.go: measures what a client gets from
-# four servers through each of several boxes in between. It prints a line
-# "begin BOX MEASURE" and, when that is done,
-# "result BOX MEASURE REQUESTS REQUESTS-PER-SECOND".
+# four servers through each of several boxes in between. It prints lines
+# "result BOX MEASURE REQUESTS-PER-SECOND".
 #
 #   client 10.20.0.10 ── box ── servers 10.30.0.11:8080 to 10.30.0.14:8080
 #                         └ VIP 10.20.0.100:80
 #
 # Each box has a network of its own: the namespaces BOX, BOX-client and
 # BOX-servers, and in the box a veth "c" to the client and "s" to the servers.
-# Nothing differs but who forwards. One process is all four servers: more would
-# measure how the guest's two CPUs change between them.
+# Nothing differs but who forwards. brlb has two pools, one by the hash of the
+# 5-tuple, at port 80, and one by the clients' ports, at port 81. The processes of
+# all boxes run all the time.
 set -eu
 rounds=$1 seconds=$2
 vip=10.20.0.100
-boxes="brlb haproxy nft direct"
 
 # world BOX: the namespaces, the links and the servers.
 world() {
@@ -131,13 +130,20 @@ gateways: [10.30.0.1/24]
 pools:
   web:
     id: 1
+    slots: 256
+    members: {be1: 10.30.0.11:8080, be2: 10.30.0.12:8080, be3: 10.30.0.13:8080, be4: 10.30.0.14:8080}
+  port:
+    id: 2
+    slots: 256
+    affinity: port
     members: {be1: 10.30.0.11:8080, be2: 10.30.0.12:8080, be3: 10.30.0.13:8080, be4: 10.30.0.14:8080}
 services:
   web: {address: $vip, ports: [80/tcp], pool: web}
+  port: {address: $vip, ports: [81/tcp], pool: port}
 END
 	ip netns exec brlb ./brlb run --config /run/brlb.yaml >/run/brlb.log 2>&1 &
 	for try in $(seq 100); do
-		./brlb status --socket /run/brlb.sock 2>/dev/null | grep -q "4/4 active.*in sync" && return
+		./brlb status --socket /run/brlb.sock 2>/dev/null | grep -c "4/4 active.*in sync" | grep -qx 2 && return
 		sleep 0.3
 	done
 	echo "brlb has no table after 30 s:"
@@ -146,28 +152,38 @@ END
 	exit 1
 }
 
+# load BOX WRK-ARGUMENTS...
+load() {
+	case $1 in
+	brlb-port) box=brlb target=http://$vip:81/ ;;
+	direct) box=$1 target=http://10.30.0.11:8080/ ;;
+	*) box=$1 target=http://$vip/ ;;
+	esac
+	shift
+	ip netns exec "$box-client" wrk -t 1 -c 16 -d "${seconds}s" "$@" "$target" >/run/wrk.out
+}
+
 # measure BOX MEASURE WRK-ARGUMENTS...
 measure() {
-	box=$1 measure=$2
+	name=$1 measure=$2
 	shift 2
-	target=http://$vip/
-	[ "$box" != direct ] || target=http://10.30.0.11:8080/
-	echo "begin $box $measure"
-	ip netns exec "$box-client" wrk -t 1 -d "${seconds}s" "$@" "$target" >/run/wrk.out
+	load "$name" "$@"
 	if grep -q "Socket errors\|Non-2xx" /run/wrk.out; then
-		echo "$box $measure: $(grep "Socket errors\|Non-2xx" /run/wrk.out)"
+		echo "$name $measure: $(grep "Socket errors\|Non-2xx" /run/wrk.out)"
 	fi
-	echo "result $box $measure $(sed -n 's/^ *\([0-9]*\) requests in .*/\1/p; s/^Requests\/sec: *//p' /run/wrk.out | tr '\n' ' ')"
+	echo "result $name $measure $(sed -n 's/^Requests\/sec: *//p' /run/wrk.out)"
 }
 
 sysctl -qw net.netfilter.nf_conntrack_max=1000000
-for box in $boxes; do
+for box in brlb haproxy nft direct; do
 	world "$box"
 	"box_$box"
 done
 for round in $(seq "$rounds"); do
-	for box in $boxes; do
-		measure "$box" keep-alive -c 16
-		measure "$box" connections -c 16 -H "Connection: close"
+	for name in brlb brlb-port haproxy nft direct; do
+		measure "$name" keep-alive
+		# Not measured: caches get what they hold under this load.
+		load "$name" -H "Connection: close"
+		measure "$name" connections -H "Connection: close"
 	done
 done
