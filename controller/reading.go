@@ -50,9 +50,7 @@ func (t *tracker) read(ctx context.Context, v *view) (*reading, error) {
 	if r.datapath, err = t.datapathUsage(ctx); err != nil {
 		return r, err
 	}
-	for _, z := range v.config.Zones() {
-		r.zones = append(r.zones, t.limited(ctx, z, v.writer))
-	}
+	r.zones = t.limit(ctx, v)
 	if r.datapath.used > maxEntries {
 		return r, fmt.Errorf("the switch's connection table has %d entries, and brlb reads no more than %d", r.datapath.used, maxEntries)
 	}
@@ -91,7 +89,15 @@ func (t *tracker) readFormer(ctx context.Context, r *reading) error {
 	return nil
 }
 
-// limited asks how full a zone is, and limits it as the configuration says.
+// limit asks how full each zone is, and limits it as the configuration says.
+func (t *tracker) limit(ctx context.Context, v *view) []zoneUse {
+	var zones []zoneUse
+	for _, z := range v.config.Zones() {
+		zones = append(zones, t.limited(ctx, z, v.writer))
+	}
+	return zones
+}
+
 func (t *tracker) limited(ctx context.Context, z config.Zone, writer bool) zoneUse {
 	use, zone := zoneUse{Zone: z}, fmt.Sprintf("zone=%d", z.Number)
 	if text, err := t.switchd.Call(ctx, "dpctl/ct-get-limits", zone); err == nil {

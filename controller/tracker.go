@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"brlb/controller/bridge"
+	"brlb/controller/config"
 	"brlb/controller/conntrack"
 	"brlb/controller/pipeline"
 	"brlb/controller/state"
@@ -33,6 +34,7 @@ const (
 type tracker struct {
 	loop     *loop
 	switchd  *unixctl.Conn
+	config   *config.Config  // of which limits were set
 	snapshot *state.Snapshot // of which standing is
 	standing *standing
 	cleaned  *standing // by which entries were last cleaned; nil: never
@@ -51,6 +53,11 @@ func (l *loop) trackConnections(ctx context.Context) {
 	for ctx.Err() == nil {
 		changed := l.Changed()
 		v := l.view.Load()
+		if v.config != t.config && v.sw.session != 0 {
+			// The next reading may be a minute away.
+			t.config = v.config
+			t.limit(ctx, v)
+		}
 		due, urgent := t.due(v)
 		if v.sw.session == 0 {
 			due = time.Now().Add(readEvery)
@@ -155,7 +162,11 @@ func (t *tracker) condemned(ctx context.Context, v *view, suspects []conntrack.E
 		switch st.fate(e) {
 		case goes:
 			member := st.members[number]
-			if !member.cut {
+			switch {
+			case member.cut:
+			case member.zone != e.Zone:
+				member.why = fmt.Sprintf("they were in conntrack zone %d, and those of the pool are in %d now", e.Zone, member.zone)
+			default:
 				member.why = fmt.Sprintf("%s is served no longer", netip.AddrPortFrom(e.Orig.Dst, e.Orig.DstPort))
 			}
 			condemned = append(condemned, verdict{*e, member})

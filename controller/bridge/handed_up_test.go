@@ -193,6 +193,10 @@ func TestAssociationsAreEnded(t *testing.T) {
 	if !ok || ct.Zone != 5 || ct.Table != pipeline.TableReply || ct.Commit {
 		t.Errorf("actions %v", out.Actions)
 	}
+	m.Match = append(m.Match, openflow.Reg10.Exact(7)) // its pool has a zone of its own
+	if messages, err = answer(m, &Wants{MAC: ownMAC, Gateways: gateways(), Zone: 5}); err != nil || messages[0].(*openflow.PacketOut).Actions[0].(openflow.CT).Zone != 7 {
+		t.Errorf("in another zone: %v, %v", messages, err)
+	}
 }
 
 // Whatever a switch hands up, nothing panics, what came is not changed, and the

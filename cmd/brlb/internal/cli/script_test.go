@@ -167,6 +167,10 @@ func world(ts *testscript.TestScript, _ bool, args []string) {
 				s.Pools[0].Members[i].Connections = nil
 			}
 		})
+	case "own-zone":
+		backend.Adjust(func(s *api.Status) {
+			s.Conntrack.Pools = []api.ZoneUsage{{Number: 18201, Pools: []string{"web"}, TableUsage: api.TableUsage{Entries: 312, Limit: 50_000}}}
+		})
 	case "empty":
 		backend.Adjust(func(s *api.Status) { s.Services, s.Pools = nil, nil })
 	case "all-down":
