@@ -51,7 +51,9 @@ func (l *loop) traceSwitch(ctx context.Context, v *view, offline *api.Trace, t p
 	}
 	if lines := actionsLine.FindAllStringSubmatch(text, -1); len(lines) > 0 {
 		answer.Actions = lines[len(lines)-1][1]
-		answer.Tracked = offline.Fragment != "" && answer.Number <= 0 && strings.HasPrefix(lines[0][1], "ct(")
+		if asked := lines[0][1]; offline.Fragment != "" && answer.Number <= 0 && strings.HasPrefix(asked, "ct(") {
+			answer.Tracked, answer.Actions = true, asked // what comes after, a trace cannot know
+		}
 	}
 	pool := v.snapshot.Pool(offline.Pool)
 	for i := range pool.Members {
