@@ -44,11 +44,8 @@ const (
 	ctTracked = 0x20
 )
 
-// controllerMaxLen is how much of a packet comes with a packet-in: all that is
-// sure to fit, beside what is said of the packet. Of a message that becomes longer
-// than 65,535 octets, as a packet can that a kernel has put together, Open vSwitch
-// sends a wrong length, and nothing can be read after it.
-const controllerMaxLen = 64000
+// controllerMaxLen is how much of a packet comes with a packet-in: all.
+const controllerMaxLen = openflow.MaxLenAll
 
 // portNone16 is OFPP_NONE in the 16-bit in_port: a packet may then leave
 // through the port by which it came.

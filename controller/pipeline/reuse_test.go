@@ -60,9 +60,9 @@ ADD priority=32005,tcp,nw_dst=10.20.0.101,tp_dst=8443,tcp_flags=+fin-syn-rst coo
 # pool tls: SYNs and FINs to the VIP: their ports are remembered
 ADD priority=32005,tcp,nw_dst=10.20.0.101,tp_dst=8443,tcp_flags=+syn-ack cookie:0xb71b030002000000 actions=ct(table=7,zone=32773)
 # a SYN from a port used a moment ago: flush its old entry, try again
-ADD table:7 priority=110,ct_mark=0x1,tcp,reg3=0 cookie:0xb71b010000000000 actions=ct(commit,zone=32773,exec(set_field:0x2->ct_mark)),controller(max_len=64000,id=46875)
+ADD table:7 priority=110,ct_mark=0x1,tcp,reg3=0 cookie:0xb71b010000000000 actions=ct(commit,zone=32773,exec(set_field:0x2->ct_mark)),controller(id=46875)
 # a SYN from a port used a moment ago: flush its old entry, try again
-ADD table:7 priority=110,ct_mark=0x1,tcp6,reg3=0 cookie:0xb71b010000000000 actions=ct(commit,zone=32773,exec(set_field:0x2->ct_mark)),controller(max_len=64000,id=46875)
+ADD table:7 priority=110,ct_mark=0x1,tcp6,reg3=0 cookie:0xb71b010000000000 actions=ct(commit,zone=32773,exec(set_field:0x2->ct_mark)),controller(id=46875)
 # any other SYN, through conntrack
 ADD table:7 priority=100,tcp cookie:0xb71b010000000000 actions=ct(commit,zone=32773,exec(set_field:0x1->ct_mark)),ct(table=2,zone=5,nat)
 # any other SYN, through conntrack

@@ -108,7 +108,7 @@ func TestLiveTunnels(t *testing.T) {
 		{"one from a tunnel", "in_port=7,tun_src=192.0.2.66,dl_src=02:00:00:00:00:aa,dl_dst=02:00:5e:00:01:02,tcp,nw_src=10.20.0.10,nw_dst=10.20.0.100,tp_src=40000,tp_dst=80",
 			[]string{"Datapath actions: drop"}},
 		{"one that is too long", client + ",tcp,nw_src=10.20.0.10,nw_dst=10.20.0.100,nw_ttl=64,tp_src=40000,tp_dst=80,tcp_flags=0x010",
-			[]string{"check_pkt_larger(1464)", "meter:", "controller(max_len=64000,id="}},
+			[]string{"check_pkt_larger(1464)", "meter:", "controller(id="}},
 	} {
 		trace := r.trace(c.flow, "")
 		for _, part := range c.want {
@@ -164,13 +164,13 @@ func TestLiveStatelessAny(t *testing.T) {
 		want, not              string
 	}{
 		{"a datagram", any, "udp" + vip + ",udp_src=1,udp_dst=2", "", "->tun_dst", "ct("},
-		{"an ICMP error", any, "icmp" + vip + ",icmp_type=3,icmp_code=4", "trk,inv", "controller(max_len=64000,id=", "->tun_dst"},
-		{"an ICMP error about a tracked connection", any, "icmp" + vip + ",icmp_type=3,icmp_code=4", "trk,rel", "goto_table:13", "controller(max_len=64000,id="},
+		{"an ICMP error", any, "icmp" + vip + ",icmp_type=3,icmp_code=4", "trk,inv", "controller(id=", "->tun_dst"},
+		{"an ICMP error about a tracked connection", any, "icmp" + vip + ",icmp_type=3,icmp_code=4", "trk,rel", "goto_table:13", "controller(id="},
 		{"a fragment", any, "udp" + vip + ",nw_frag=first", "trk,new", "drop", "->tun_dst"},
 		{"a fragment, with affinity", strings.Replace(any, "mode: tunnel", "mode: tunnel\n    affinity: source", 1), "udp" + vip + ",nw_frag=later", "", "->tun_dst", "ct("},
 		{"a fragment to one port, with affinity", strings.Replace(tunnels, "mode: tunnel", "mode: tunnel\n    affinity: source", 1), "udp" + vip + ",nw_frag=later", "", "->tun_dst", "ct("},
 		{"a fragment to one port", tunnels, "udp" + vip + ",nw_frag=later", "trk,new", "drop", "->tun_dst"},
-		{"an ICMP error to one port", tunnels, "icmp" + vip + ",icmp_type=3,icmp_code=4", "trk,inv", "controller(max_len=64000,id=", "->tun_dst"},
+		{"an ICMP error to one port", tunnels, "icmp" + vip + ",icmp_type=3,icmp_code=4", "trk,inv", "controller(id=", "->tun_dst"},
 	} {
 		s.SetConfig(parse(t, c.config), start)
 		judge(s, state.Up, s.Probes()...)

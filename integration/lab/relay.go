@@ -17,13 +17,15 @@ import (
 // all of them.
 const (
 	TypeFlowMod          = 14
+	typePacketIn         = 10
 	TypeBundleControl    = 33
 	TypeBundleAddMessage = 34
 )
 
 // Sizes and offsets in OpenFlow 1.4 messages.
 const (
-	headerSize = 8 // version, type, length (2), xid (4)
+	headerSize    = 8  // version, type, length (2), xid (4)
+	packetInTotal = 12 // PACKET_IN has the packet's own length there
 	// A bundle message's inner message follows the header, bundle id (4),
 	// padding (2) and flags (2).
 	innerOffset = headerSize + 8
@@ -279,20 +281,31 @@ func (r *Relay) setController(out *outlet) {
 
 // readMessage reads one message, reusing buffer.
 func readMessage(reader io.Reader, buffer []byte) ([]byte, error) {
-	var header [headerSize]byte
-	if _, err := io.ReadFull(reader, header[:]); err != nil {
+	var header [packetInTotal + 2]byte
+	if _, err := io.ReadFull(reader, header[:headerSize]); err != nil {
 		return nil, err
 	}
 	length := int(binary.BigEndian.Uint16(header[2:4]))
-	if length < headerSize {
+	read := header[:headerSize]
+	if header[1] == typePacketIn {
+		read = header[:]
+		if _, err := io.ReadFull(reader, header[headerSize:]); err != nil {
+			return nil, err
+		}
+		// Open vSwitch sends packets whole that are too long for the length to say.
+		if length < 2048 && binary.BigEndian.Uint16(header[packetInTotal:]) > 64000 {
+			length += 1 << 16
+		}
+	}
+	if length < len(read) {
 		return nil, errors.New("lab: relay: message shorter than its header")
 	}
 	if cap(buffer) < length {
 		buffer = make([]byte, length)
 	}
 	buffer = buffer[:length]
-	copy(buffer, header[:])
-	_, err := io.ReadFull(reader, buffer[headerSize:])
+	copy(buffer, read)
+	_, err := io.ReadFull(reader, buffer[len(read):])
 	return buffer, err
 }
 

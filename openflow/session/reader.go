@@ -91,9 +91,19 @@ func readFailure(err error) (Reason, error) {
 	return ErrHangup, err
 }
 
-// readFrame reads one message, header included, into memory of its own.
+// readFrame reads one message, header included, into memory of its own. Packet-ins
+// that are longer than they say are left out.
 func readFrame(r *bufio.Reader) ([]byte, error) {
 	head, err := r.Peek(openflow.HeaderLen)
+	for err == nil && openflow.Type(head[1]) == openflow.TypePacketIn {
+		octets := overlong(r)
+		if _, err = r.Discard(octets); err == nil {
+			head, err = r.Peek(openflow.HeaderLen)
+		}
+		if octets == 0 {
+			break
+		}
+	}
 	if err != nil {
 		if err == io.EOF && len(head) > 0 {
 			err = io.ErrUnexpectedEOF
@@ -112,6 +122,27 @@ func readFrame(r *bufio.Reader) ([]byte, error) {
 		return nil, err
 	}
 	return frame, nil
+}
+
+// overlong returns the true length of a packet-in that is longer than its header can
+// say; 0 of any other. A kernel's datapath can put fragments together to such a
+// packet, and Open vSwitch sends it whole, whatever it was told: the length that it
+// says is then too small by 65,536.
+func overlong(r *bufio.Reader) int {
+	const (
+		totalLen  = 12    // where the packet's own length is
+		longest   = 64000 // of packets that fit with all that is said of them
+		remainder = 2048  // below this is what is left of the lengths of others
+	)
+	head, err := r.Peek(totalLen + 2)
+	if err != nil {
+		return 0 // whoever reads on meets it again
+	}
+	length, total := int(binary.BigEndian.Uint16(head[2:])), binary.BigEndian.Uint16(head[totalLen:])
+	if length >= remainder || total < longest {
+		return 0
+	}
+	return 1<<16 + length
 }
 
 // dispatch hands a message to whom it belongs: the request it answers, the

@@ -92,3 +92,17 @@ func TestStreamCutAnyhow(t *testing.T) {
 		}
 	}
 }
+
+// A packet-in that is longer than its length can say is left out, whatever is left
+// of the length, and what follows it is read.
+func TestOverlongPacketIn(t *testing.T) {
+	b := stream(t)
+	want := receive(t, b)
+	for _, left := range []int{0, 3, 40, 500} {
+		packetIn := bytes.Repeat([]byte{0xff}, 1<<16+left)
+		copy(packetIn, []byte{5, 10, byte(left >> 8), byte(left), 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0x60})
+		if got := receive(t, packetIn, packetIn, b); got != want {
+			t.Errorf("%d octets left:\n%s\nwant\n%s", left, got, want)
+		}
+	}
+}
