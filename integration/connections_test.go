@@ -199,6 +199,31 @@ func TestConntrackNearlyFull(t *testing.T) {
 	})
 }
 
+// TestConntrackFull: what comes beyond the limit is dropped, and not sent to members
+// as it is: those that forward packets would send it back.
+func TestConntrackFull(t *testing.T) {
+	const limit = 10
+	s := start(t, stand.Options{Config: func(text string) string {
+		return fmt.Sprintf("conntrack: {limit: %d}\n", limit) + serve("80/tcp, 53/udp")(text)
+	}})
+	eventually(t, "the limit", func() bool {
+		out, err := s.Lab.Appctl("dpctl/ct-get-limits", "zone=18200")
+		return err == nil && strings.Contains(out, fmt.Sprintf("limit=%d,", limit))
+	})
+	leaks := watchLeaks(t, s)
+	sendFrom(t, s.Client, stand.VIPAddress+":53", portsFrom(20000, 10*limit))
+	served := 0
+	for _, c := range s.Client.AskEach(t.Context(), stand.VIPAddress+":53", portsFrom(20000, 2), 100, 1) {
+		if c.Err == nil {
+			served++
+		}
+	}
+	if served != 2 {
+		t.Errorf("%d of the first 2 were served", served)
+	}
+	leaks.check(t)
+}
+
 // TestConnectionsOfADownMember: clients of a member that hangs are answered by
 // a reset at their next packet, busy or idle, or left alone, as the pool says.
 func TestConnectionsOfADownMember(t *testing.T) {

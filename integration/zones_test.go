@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"net"
@@ -148,6 +149,52 @@ func TestPoolZones(t *testing.T) {
 		out, err := s.Lab.Vsctl("list-zone-tp", lab.Datapath())
 		return err == nil && !strings.Contains(out, "Zone:")
 	})
+}
+
+// A restart may give a pool another zone: connections to it end, others go on, and
+// nothing stays behind in the zone that was its before.
+func TestZoneChangesAtRestart(t *testing.T) {
+	s := build(t, stand.Options{})
+	shared := strings.Replace(twoPools("")(s.DefaultConfig()), "conntrack: , ", "", 1)
+	must(t, s.WriteConfig(shared))
+	must(t, s.Start())
+	await(t, s, "both pools", stand.SteadyPools(2, 2))
+	var others []*kept
+	for port := range 4 {
+		for _, to := range []string{stand.VIP, limitedVIP + ":80"} {
+			conn, err := s.Client.DialFrom(t.Context(), "tcp", to, 36000+port)
+			must(t, err)
+			defer conn.Close()
+			if to == stand.VIP {
+				others = append(others, &kept{conn: conn, reader: bufio.NewReader(conn)})
+			}
+		}
+	}
+	mustAnswer(t, "before the restart", others)
+	of := func(zone int) int {
+		t.Helper()
+		out, err := s.Lab.Appctl("dpctl/dump-conntrack", fmt.Sprintf("zone=%d", zone))
+		must(t, err)
+		return strings.Count(out, "dst="+limitedVIP)
+	}
+	if n := of(18200); n != 4 {
+		t.Fatalf("%d entries of the pool in the shared zone, not 4", n)
+	}
+	must(t, s.Kill())
+	must(t, s.WriteConfig(twoPools("{limit: 100}")(s.DefaultConfig())))
+	must(t, s.Start())
+	await(t, s, "both pools", stand.SteadyPools(2, 2))
+	eventually(t, "the entries in the shared zone are gone", func() bool { return of(18200) == 0 })
+	for _, c := range s.Client.ConnectEach(t.Context(), limitedVIP+":80", portsFrom(38000, 20), 4) {
+		if c.Err != nil || c.Server != "be3" && c.Server != "be4" {
+			t.Errorf("%+v", c)
+		}
+	}
+	if of(limitedZone) == 0 {
+		t.Error("nothing is in the pool's own zone")
+	}
+	mustAnswer(t, "after the restart", others)
+	verified(t, s)
 }
 
 // What is found by addresses alone finds its way in pools' own zones, too: errors,
