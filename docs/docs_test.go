@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -70,29 +71,62 @@ services:
 // shownSlots is how many slots of the table pipeline.md shows.
 const shownSlots = 3
 
-const (
-	generatedBegin = "<!-- generated: go test ./docs -update -->\n```\n"
-	generatedEnd   = "```\n<!-- end -->"
-)
-
-func TestPipelineShowsTheFlows(t *testing.T) {
+// pipeline.md shows, between marks, what the code says of the pipeline.
+func TestPipelineIsShown(t *testing.T) {
 	const guide = "pipeline.md"
-	text := read(t, guide)
-	before, rest, begun := strings.Cut(text, generatedBegin)
-	have, after, ended := strings.Cut(rest, generatedEnd)
-	if !begun || !ended {
-		t.Fatalf("%s has no place for what is generated, between %q and %q", guide, generatedBegin, generatedEnd)
+	have := read(t, guide)
+	want := have
+	legend := pipeline.NewLegend()
+	for name, text := range map[string]string{
+		"tables": tablesOf(legend), "registers": fieldsOf("register", legend.Registers), "conntrack": fieldsOf("field", legend.Conntrack),
+		"cookie": fieldsOf("bits", legend.Cookie), "flows": "```\n" + explained(t) + "```\n",
+	} {
+		begin := "<!-- generated: " + name + " -->\n"
+		before, rest, begun := strings.Cut(want, begin)
+		_, after, ended := strings.Cut(rest, "<!-- end -->")
+		if !begun || !ended {
+			t.Fatalf("%s has no place for %s, between %q and an end", guide, name, begin)
+		}
+		want = before + begin + text + "<!-- end -->" + after
 	}
-	want := explained(t)
 	if have == want {
 		return
 	}
 	if !*update {
-		t.Fatalf("%s does not show the flows of today: go test ./docs -update", guide)
+		t.Fatalf("%s does not show the pipeline of today: go test ./docs -update", guide)
 	}
-	if err := os.WriteFile(guide, []byte(before+generatedBegin+want+generatedEnd+after), 0o644); err != nil {
+	if err := os.WriteFile(guide, []byte(want), 0o644); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func tablesOf(legend *pipeline.Legend) string {
+	var b strings.Builder
+	b.WriteString("| table | name | rows | what a miss means |\n|---|---|---|---|\n")
+	for _, table := range legend.Tables {
+		fmt.Fprintf(&b, "| %d | %s | %s | %s |\n", table.ID, table.Name, table.Rows, table.Miss)
+	}
+	return b.String()
+}
+
+// fieldsOf leaves the tables out where there are none.
+func fieldsOf(title string, fields []pipeline.FieldLegend) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "| %s | holds |", title)
+	tables := slices.ContainsFunc(fields, func(f pipeline.FieldLegend) bool { return f.Set != nil })
+	if tables {
+		b.WriteString(" set in | read in |\n|---|---|---|---|\n")
+	} else {
+		b.WriteString("\n|---|---|\n")
+	}
+	for _, f := range fields {
+		fmt.Fprintf(&b, "| `%s` | %s |", f.Name, f.Holds)
+		if tables {
+			fmt.Fprintf(&b, " %s | %s |", f.SetIn(), f.ReadIn())
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
 }
 
 // explained is what `brlb flows --explain` prints for the shown configuration,

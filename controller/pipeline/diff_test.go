@@ -27,7 +27,7 @@ func (t table) apply(r testing.TB, mods []openflow.Message) {
 		f := m.(*openflow.FlowMod)
 		switch f.Command {
 		case openflow.FlowAdd:
-			t[place(f)] = f
+			t[place(f)] = onWire(r, f)
 		case openflow.FlowDeleteStrict:
 			if old := t[place(f)]; old != nil && (old.Cookie^f.Cookie)&f.CookieMask == 0 {
 				delete(t, place(f))
@@ -71,12 +71,25 @@ func (t table) text() string {
 	return fmt.Sprint(lines)
 }
 
-func tableOf(s Set) table {
+func tableOf(r testing.TB, s Set) table {
 	t := table{}
 	for _, f := range s.Flows() {
-		t[place(f)] = f
+		t[place(f)] = onWire(r, f)
 	}
 	return t
+}
+
+// onWire returns a flow as it is after a trip over the wire, where notes are padded.
+func onWire(t testing.TB, f *openflow.FlowMod) *openflow.FlowMod {
+	b, err := openflow.Append(nil, 1, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, m, err := openflow.Parse(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.(*openflow.FlowMod)
 }
 
 func sameSet(a, b Set) bool {
@@ -218,13 +231,13 @@ func TestDiffLeadsToDesired(t *testing.T) {
 			if plan.Added+plan.Deleted != len(plan.Mods) {
 				rt.Fatalf("%d added, %d deleted, %d mods", plan.Added, plan.Deleted, len(plan.Mods))
 			}
-			if got := tableOf(plan.Result); got.text() != own(sw).text() {
+			if got := tableOf(t, plan.Result); got.text() != own(sw).text() {
 				rt.Fatalf("the plan says\n%s\nthe switch holds\n%s", got.text(), sw.text())
 			}
 			if sw[place(foreign)] != foreign {
 				rt.Fatal("somebody else's flow was touched")
 			}
-			checkHeld(rt, before, sw, desired, held)
+			checkHeld(rt, t, before, sw, desired, held)
 			read, err := FromSwitch(sw.stats(t))
 			if err != nil {
 				rt.Fatal(err)
@@ -286,8 +299,8 @@ func own(t table) table {
 
 // checkHeld demands that held rows have not changed, and that all others are
 // what they should be.
-func checkHeld(rt *rapid.T, before, now table, desired Set, held func(GroupID) bool) {
-	want := tableOf(desired)
+func checkHeld(rt *rapid.T, t testing.TB, before, now table, desired Set, held func(GroupID) bool) {
+	want := tableOf(t, desired)
 	for name, f := range before {
 		kind, pool, _ := CookieParts(f.Cookie)
 		if id := (GroupID{kind, pool}); IsOwn(f.Cookie) && held(id) && now[name] == nil {
@@ -402,7 +415,7 @@ func TestTimeoutsAndFlagsAreDrift(t *testing.T) {
 		"importance": func(f *openflow.FlowStats) { f.Importance = 1 },
 		"cookie":     func(f *openflow.FlowStats) { f.Cookie++ },
 	} {
-		stats := tableOf(desired).stats(t)
+		stats := tableOf(t, desired).stats(t)
 		change(&stats[0])
 		read, err := FromSwitch(stats)
 		if err != nil {

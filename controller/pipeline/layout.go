@@ -40,12 +40,7 @@ func IsOwnTable(table uint8) bool {
 // Tables lists all tables that hold flows of brlb, in order.
 func Tables() []uint8 { return append([]uint8{TableClassify}, ownTables[:]...) }
 
-// The registers: reg0 pool id, reg1 slot, reg2 member number, reg3 the mark
-// resent or opening, reg4 portKept or Placed, reg5 the VLAN tag (TCI) of the
-// client's frame, reg6 whether a connection was learned, reg7 the number of the
-// member to which a slot moves, then how long a packet may be in a tunnel, reg8
-// turned or hidden, reg9 whether a packet is longer than that, reg10 the conntrack
-// zone, if it is a pool's own.
+// Values of registers; NewLegend says what each holds.
 const (
 	// resent marks a packet that the controller sends again, so that it doesn't
 	// come back a second time.

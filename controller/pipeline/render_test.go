@@ -175,7 +175,7 @@ func TestMembersOfASwitch(t *testing.T) {
 	s := serving(t, small)
 	s.SetOverride(state.MemberID{Pool: "web", Key: "10.30.0.12:8080"}, state.Override{State: state.Draining, At: start})
 	snap := s.Snapshot()
-	read, err := FromSwitch(tableOf(render(t, snap)).stats(t))
+	read, err := FromSwitch(tableOf(t, render(t, snap)).stats(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,12 +3,14 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"brlb/controller/api"
 	"brlb/controller/config"
+	"brlb/controller/pipeline"
 )
 
 func (a *App) flowsCommand() *cobra.Command {
@@ -20,7 +22,8 @@ func (a *App) flowsCommand() *cobra.Command {
 on the switch and "-" is too much there. -o wide adds packets and bytes.`,
 		Example: `  brlb flows --explain
   brlb flows --actual -o wide
-  brlb flows --diff`,
+  brlb flows --diff
+  brlb flows --legend`,
 		Args: cobra.NoArgs,
 	}
 	f := formatFlag(c, true)
@@ -28,7 +31,9 @@ on the switch and "-" is too much there. -o wide adds packets and bytes.`,
 	actual := c.Flags().Bool("actual", false, "what the switch holds")
 	diff := c.Flags().Bool("diff", false, "what differs")
 	explain := c.Flags().Bool("explain", false, "say what the rows are for")
-	c.MarkFlagsMutuallyExclusive("desired", "actual", "diff")
+	legend := c.Flags().Bool("legend", false, "what tables, registers, conntrack's fields and cookies hold; needs no running brlb")
+	c.MarkFlagsMutuallyExclusive("desired", "actual", "diff", "legend")
+	c.MarkFlagsMutuallyExclusive("explain", "legend")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		set := "desired"
 		switch {
@@ -37,6 +42,9 @@ on the switch and "-" is too much there. -o wide adds packets and bytes.`,
 			set = "actual"
 		case *diff:
 			set = "diff"
+		case *legend:
+			legend := pipeline.NewLegend()
+			return a.print(f, legend, func(s *screen) { drawLegend(s, legend) })
 		}
 		flows, err := fetch(c.Context(), a, func(ctx context.Context, client *api.Client) (*api.Flows, error) { return client.Flows(ctx, set) })
 		if err != nil {
@@ -48,6 +56,25 @@ on the switch and "-" is too much there. -o wide adds packets and bytes.`,
 		return a.print(f, flows, func(s *screen) { drawFlows(s, flows, *explain, f.wide()) })
 	}
 	return c
+}
+
+func drawLegend(s *screen, legend *pipeline.Legend) {
+	tables := newTable(">TABLE", "NAME", "ROWS", "MISS")
+	for _, table := range legend.Tables {
+		tables.row(text(strconv.Itoa(int(table.ID))), text(table.Name), text(table.Rows), text(table.Miss))
+	}
+	s.table(tables)
+	for _, part := range []struct {
+		title  string
+		fields []pipeline.FieldLegend
+	}{{"REGISTER", legend.Registers}, {"CONNTRACK", legend.Conntrack}, {"COOKIE BITS", legend.Cookie}} {
+		s.line()
+		fields := newTable(part.title, "SET IN", "READ IN", "HOLDS")
+		for _, field := range part.fields {
+			fields.row(text(field.Name), text(orDash(field.SetIn())), text(orDash(field.ReadIn())), text(field.Holds))
+		}
+		s.table(fields)
+	}
 }
 
 // drawFlows keeps to what ovs-ofctl can read: an explanation is a comment, and
