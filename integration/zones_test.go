@@ -2,6 +2,8 @@ package integration
 
 import (
 	"bufio"
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
@@ -212,31 +214,52 @@ func TestWaysInPoolZones(t *testing.T) {
 	}
 }
 
-// eachOnce counts what a client gets of one answer in fragments, and of one error.
+// eachOnce counts what a client gets of one answer in fragments, of one error, and
+// of one more answer.
 func eachOnce(t *testing.T, s *stand.Stand) {
 	await(t, s, "both pools", stand.SteadyPools(4, 4))
 	tap, err := s.Lab.Switch.Tap("p1-up")
 	must(t, err)
-	for i, vip := range vips {
-		for _, c := range s.Client.AskEach(t.Context(), netip.AddrPortFrom(vip, 53).String(), []int{20000 + i}, 4000, 1) {
-			must(t, c.Err)
+	for _, vip := range vips {
+		ask := func(port, size int) {
+			t.Helper()
+			for _, c := range s.Client.AskEach(t.Context(), netip.AddrPortFrom(vip, 53).String(), []int{port}, size, 1) {
+				must(t, c.Err)
+			}
 		}
+		const first, last = 20000, 20001
+		ask(first, 4000)
 		if err := askClosed(t, s.Client, netip.AddrPortFrom(vip, closedPort)); !errors.Is(err, syscall.ECONNREFUSED) {
 			t.Errorf("a datagram to a closed port of %s: %v", vip, err)
 		}
-		frames := 0
-		for _, frame := range tap.Frames() {
-			if from := netip.AddrFrom16([16]byte(frame[22:38])); frame[12] == 0x86 && from == vip && !neighbourTalk(frame) {
-				frames++
+		ask(last, 100)
+		frames, complete := 0, false
+		eventually(t, "the last answer at the tap", func() bool {
+			for _, frame := range tap.Frames() {
+				if payload, ok := payloadFrom(frame, vip); ok {
+					frames++
+					complete = complete || binary.BigEndian.Uint16(payload[2:]) == last
+				}
 			}
-			if frame[12] == 8 && frame[13] == 0 && netip.AddrFrom4([4]byte(frame[26:30])) == vip {
-				frames++
-			}
-		}
-		if frames != 3+1 {
-			t.Errorf("%d packets came from %s, not 3 fragments and an error", frames, vip)
+			return complete
+		})
+		if frames != 3+1+1 {
+			t.Errorf("%d packets came from %s, not 3 fragments, an error and an answer", frames, vip)
 		}
 	}
+}
+
+// payloadFrom returns what an IP packet from an address carries; ok is false for all
+// other frames.
+func payloadFrom(frame []byte, addr netip.Addr) (payload []byte, ok bool) {
+	header, source := 20, 12
+	if addr.Is6() {
+		header, source = 40, 8
+	}
+	if len(frame) < 14+header+4 || neighbourTalk(frame) || !bytes.Equal(frame[14+source:][:addr.BitLen()/8], addr.AsSlice()) {
+		return nil, false
+	}
+	return frame[14+header:], true
 }
 
 // open lists the entries of connections that are open.
