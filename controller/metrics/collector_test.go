@@ -30,6 +30,7 @@ func newSource() *source {
 		{Name: "dyn", Host: "be.example.org", Port: 80, Addresses: 2, State: "resolved"},
 		{Name: "old", Host: "old.example.org", Port: 80, Addresses: 1, State: "stale", Problem: "NXDOMAIN"},
 	}
+	status.Conntrack.Pools = []api.ZoneUsage{{Number: 18202, Pools: []string{"dns", "ntp"}, TableUsage: api.TableUsage{Entries: 312, Limit: 50_000}}}
 	return &source{&api.Metrics{
 		Status:          status,
 		SlotsMoved:      map[string]api.MoveCounts{"web": {Needed: 342, Collateral: 9}},
@@ -91,10 +92,12 @@ brlb_member_connections{address="10.30.0.14:8080",member="be4",pool="web"} 0
 # TYPE brlb_conntrack_entries gauge
 brlb_conntrack_entries{pool="",scope="datapath",zone=""} 4100
 brlb_conntrack_entries{pool="",scope="zone",zone="18200"} 3702
+brlb_conntrack_entries{pool="dns,ntp",scope="pool",zone="18202"} 312
 # HELP brlb_conntrack_limit How many entries are possible there; no series without a limit.
 # TYPE brlb_conntrack_limit gauge
 brlb_conntrack_limit{pool="",scope="datapath",zone=""} 3e+06
 brlb_conntrack_limit{pool="",scope="zone",zone="18200"} 200000
+brlb_conntrack_limit{pool="dns,ntp",scope="pool",zone="18202"} 50000
 # HELP brlb_openflow_messages_total OpenFlow messages by direction (sent, received) and type.
 # TYPE brlb_openflow_messages_total counter
 brlb_openflow_messages_total{direction="received",type="ECHO_REQUEST"} 12
