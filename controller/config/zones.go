@@ -95,15 +95,9 @@ func (d *document) zone(e entry, c *Config, p *Pool) {
 		p.Zone = uint16(number)
 	}
 	d.conntrack(f, &p.Conntrack)
-	for state, timeout := range c.Conntrack.Timeouts {
-		if _, own := p.Conntrack.Timeouts[state]; own {
-			continue
-		}
-		if p.Conntrack.Timeouts == nil {
-			p.Conntrack.Timeouts = maps.Clone(c.Conntrack.Timeouts)
-			break
-		}
-		p.Conntrack.Timeouts[state] = timeout
+	if timeouts := maps.Clone(c.Conntrack.Timeouts); timeouts != nil {
+		maps.Copy(timeouts, p.Conntrack.Timeouts)
+		p.Conntrack.Timeouts = timeouts
 	}
 }
 
