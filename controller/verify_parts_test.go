@@ -8,6 +8,7 @@ import (
 
 	"brlb/controller/api"
 	"brlb/controller/config"
+	"brlb/controller/inventory"
 	"brlb/controller/pipeline"
 	"brlb/controller/state"
 	"brlb/openflow"
@@ -190,6 +191,24 @@ services:
 	} {
 		checker := &checker{view: &view{config: cfg, snapshot: &state.Snapshot{Ports: c.ports}}}
 		checker.tunnels(c.problems)
+		if got := failures(checker.checks); got != c.want || len(checker.checks) != 1 {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+func TestVerifyTellsOfZones(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		said inventory.Update
+		want string
+	}{
+		{"all is well", inventory.Update{ZonesHeld: true}, ""},
+		{"another bridge's", inventory.Update{ZonesHeld: true, ZoneClash: "bridge br-2 uses zone 18200"}, "conntrack zones: bridge br-2 uses zone 18200"},
+		{"not noted", inventory.Update{}, "conntrack zones: OVSDB does not know which this bridge uses, so that others may take them: see what the log says of writing to it"},
+	} {
+		checker := &checker{view: &view{config: &config.Config{Zone: 18200}, inventory: c.said}}
+		checker.zones()
 		if got := failures(checker.checks); got != c.want || len(checker.checks) != 1 {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
