@@ -30,6 +30,7 @@ var scenarios = []string{
 	"TestTwoRouters",
 	"TestMemberKilled",
 	"TestTunnelTypes",
+	"TestTunnelIPv6",
 	"TestPortRanges",
 	"TestDownloadAcrossSmallerMTU",
 	"TestErrorsReachClients",
