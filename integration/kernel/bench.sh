@@ -89,7 +89,6 @@ box_haproxy() {
 	ip -n haproxy address add $vip/32 dev c
 	cat >/run/haproxy.cfg <<END
 global
-	nbthread 2
 	maxconn 10000
 defaults
 	mode tcp
