@@ -71,7 +71,7 @@ func Parse(data []byte) (*Map, error) {
 		return nil, fmt.Errorf("a CRUSH map of %d bytes: at most %d are read", len(data), maxFile)
 	}
 	var f file
-	if err := yaml.UnmarshalWithOptions(data, &f, yaml.Strict()); err != nil {
+	if err := unmarshal(data, &f); err != nil {
 		return nil, fmt.Errorf("CRUSH map: %s", strings.TrimRight(yaml.FormatError(err, false, true), "\n"))
 	}
 	r := reader{
@@ -82,6 +82,16 @@ func Parse(data []byte) (*Map, error) {
 		return nil, err
 	}
 	return r.m, nil
+}
+
+// unmarshal reads YAML strictly. The library panics on some tags, as in "!- {a: b}".
+func unmarshal(data []byte, f *file) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("the YAML cannot be read: %v", cause)
+		}
+	}()
+	return yaml.UnmarshalWithOptions(data, f, yaml.Strict())
 }
 
 // reader turns a file into a Map.

@@ -127,6 +127,7 @@ func TestMistakes(t *testing.T) {
 		"{types: [h], buckets: [{name: a, type: h, items: [osd.0]}], reweight: {osd.0: 2}}": "must be from 0 to 1",
 		"rules: {r: [jump]}":                       `step "jump": it is none of take`,
 		"rules: {r: [take x]}":                     `there is no bucket "x"`,
+		"buckets:\n !- {name: a}\n":                `the YAML cannot be read`,
 		"rules: {r: [type fast]}":                  `type "fast" is not replicated`,
 		"rules: {r: [choose firstn 1 type x]}":     `type "x" is not known`,
 		"rules: {r: [choose firstn one type osd]}": `"one" is not a whole number`,
@@ -141,6 +142,7 @@ func TestMistakes(t *testing.T) {
 // Whatever is read can be tried without a panic.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(hosts))
+	f.Add([]byte("buckets:\n !- {name: a}\n"))
 	f.Add([]byte("{types: [root], buckets: [{name: r, id: -6, alg: list, type: root, items: [osd.20]}], rules: {one: [take r, choose firstn 1 type osd, emit]}}"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m, err := Parse(data)
