@@ -55,8 +55,10 @@ func TestPortRanges(t *testing.T) {
 	must(t, err)
 	await(t, s, "all ports", stand.Steady(4))
 	askBoth(t, s, "any")
-	_, err = s.Client.Output(t.Context(), "ping", "-c", "1", "-W", "5", stand.VIPAddress)
-	must(t, err)
+	for _, size := range []int{0, 4000} {
+		_, err = longPing(t, s.Client, vips[0], size)
+		must(t, err)
+	}
 }
 
 func askBoth(t *testing.T, s *stand.Stand, when string) {

@@ -38,6 +38,7 @@ var scenarios = []string{
 	"TestHairpin",
 	"TestNeighboursAreAnswered",
 	"TestOtherPorts",
+	"TestTimeToLive",
 	"TestConnectionsOfADownMember",
 	"TestTransition",
 	"TestPoolZones",
