@@ -30,6 +30,9 @@ var (
 	newSource    = regexp.MustCompile(`\bnat\(src=([0-9a-f.:]+)\)`)
 )
 
+// toSlots is in the trace of a packet whose slot has been computed.
+var toSlots = fmt.Sprintf("goto_table:%d\n", pipeline.TableSlots)
+
 // traceSwitch asks the switch where the first packet of a connection goes.
 func (l *loop) traceSwitch(ctx context.Context, v *view, offline *api.Trace, t pipeline.Tuple, port uint32) (*api.SwitchTrace, error) {
 	if v.sw.session == 0 {
@@ -62,7 +65,7 @@ func (l *loop) traceSwitch(ctx context.Context, v *view, offline *api.Trace, t p
 		}
 	}
 	// A register that is 0 is not printed.
-	if answer.Slot < 0 && strings.Contains(text, "multipath") {
+	if answer.Slot < 0 && strings.Contains(text, toSlots) {
 		answer.Slot = 0
 	}
 	if source := newSource.FindStringSubmatch(text); source != nil {

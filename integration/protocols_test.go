@@ -127,10 +127,12 @@ func TestAffinityPort(t *testing.T) {
 			t.Errorf("the switch's cache has %d flows for new connections, want no more than there are slots, %d:\n%s", cached, slots, flows)
 		}
 		compare(t, "udp", want, s.Client.AskEach(t.Context(), stand.VIPAddress+":53", from, 100, 8))
-		trace, err := s.API.Trace(t.Context(), api.TraceRequest{Src: s.Client.Addr().String(), SrcPort: 20001, DstPort: 80})
-		must(t, err)
-		if trace.Switch == nil || !trace.Switch.Agrees {
-			t.Errorf("the switch disagrees: %+v, %s", trace.Switch, trace.SwitchError)
+		for _, port := range []uint16{20001, 20096} { // slots 16 and 0
+			trace, err := s.API.Trace(t.Context(), api.TraceRequest{Src: s.Client.Addr().String(), SrcPort: port, DstPort: 80})
+			must(t, err)
+			if trace.Slot != int(port)/2%slots || trace.Switch == nil || !trace.Switch.Agrees {
+				t.Errorf("port %d: slot %d; the switch disagrees: %+v, %s", port, trace.Slot, trace.Switch, trace.SwitchError)
+			}
 		}
 	})
 }
