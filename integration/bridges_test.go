@@ -2,6 +2,7 @@ package integration
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,12 +16,12 @@ import (
 	"brlb/integration/stand"
 )
 
-// One brlb runs two bridges, and what happens to one is nothing to the other.
-func TestTwoBridges(t *testing.T) {
-	s := build(t, stand.Options{})
+// secondBridge adds a bridge, br-2, with two servers. It returns the configuration of
+// a brlb for it, which uses a conntrack zone, where that is to be written, and a
+// client of that brlb.
+func secondBridge(t *testing.T, s *stand.Stand, zone int) (text, path string, second *api.Client) {
+	t.Helper()
 	must(t, s.Lab.AddBridge("br-2", "10.31.0.2/24"))
-	client, err := s.Lab.AddHost("client2", "10.21.0.10/24", lab.HostOptions{Bridge: "br-2"})
-	must(t, err)
 	for i, name := range []string{"x1", "x2"} {
 		address := []string{"10.31.0.11", "10.31.0.12"}[i]
 		host, err := s.Lab.AddHost(name, address+"/24", lab.HostOptions{Bridge: "br-2", Gateway: "10.31.0.1"})
@@ -28,14 +29,22 @@ func TestTwoBridges(t *testing.T) {
 		_, err = host.StartServer(t.Context(), name, address+":8080")
 		must(t, err)
 	}
-	text := strings.NewReplacer("bridge: br-lb", "bridge: br-2\nzone: 2", "api.sock", "api2.sock", "brlb.sock", "brlb2.sock", "relay.sock", "brlb2.sock",
+	text = strings.NewReplacer("bridge: br-lb", fmt.Sprintf("bridge: br-2\nzone: %d", zone), "api.sock", "api2.sock", "brlb.sock", "brlb2.sock", "relay.sock", "brlb2.sock",
 		"10.30.0.", "10.31.0.", "10.20.0.", "10.21.0.").Replace(removeMember(removeMember(s.DefaultConfig(), "be3"), "be4"))
-	path := filepath.Join(s.Lab.Dir(), "br-2.yaml")
-	write := func(text string) { t.Helper(); must(t, os.WriteFile(path, []byte(text), 0o644)) }
-	write(text)
 	second, err := api.NewClient(filepath.Join(s.Lab.Dir(), "api2.sock"))
 	must(t, err)
-	defer second.Close()
+	t.Cleanup(func() { second.Close() })
+	return text, filepath.Join(s.Lab.Dir(), "br-2.yaml"), second
+}
+
+// One brlb runs two bridges, and what happens to one is nothing to the other.
+func TestTwoBridges(t *testing.T) {
+	s := build(t, stand.Options{})
+	text, path, second := secondBridge(t, s, 2)
+	client, err := s.Lab.AddHost("client2", "10.21.0.10/24", lab.HostOptions{Bridge: "br-2"})
+	must(t, err)
+	write := func(text string) { t.Helper(); must(t, os.WriteFile(path, []byte(text), 0o644)) }
+	write(text)
 	secondIs := func(active int) {
 		t.Helper()
 		eventually(t, "the second bridge", func() bool {
@@ -115,20 +124,7 @@ func TestTwoBridges(t *testing.T) {
 // what to change.
 func TestZonesOfAnotherBridge(t *testing.T) {
 	s := start(t, stand.Options{})
-	must(t, s.Lab.AddBridge("br-2", "10.31.0.2/24"))
-	for i, name := range []string{"x1", "x2"} {
-		address := []string{"10.31.0.11", "10.31.0.12"}[i]
-		host, err := s.Lab.AddHost(name, address+"/24", lab.HostOptions{Bridge: "br-2", Gateway: "10.31.0.1"})
-		must(t, err)
-		_, err = host.StartServer(t.Context(), name, address+":8080")
-		must(t, err)
-	}
-	text := strings.NewReplacer("bridge: br-lb", "bridge: br-2\nzone: 1816", "api.sock", "api2.sock", "brlb.sock", "brlb2.sock", "relay.sock", "brlb2.sock",
-		"10.30.0.", "10.31.0.", "10.20.0.", "10.21.0.").Replace(removeMember(removeMember(s.DefaultConfig(), "be3"), "be4"))
-	path := filepath.Join(s.Lab.Dir(), "br-2.yaml")
-	second, err := api.NewClient(filepath.Join(s.Lab.Dir(), "api2.sock"))
-	must(t, err)
-	defer second.Close()
+	text, path, second := secondBridge(t, s, 1816)
 	run := func(text string) *lab.Process {
 		t.Helper()
 		must(t, os.WriteFile(path, []byte(text), 0o644))
@@ -183,7 +179,7 @@ func TestZonesOfAnotherBridge(t *testing.T) {
 	}
 	// What somebody else writes does not stop one that serves: it is told.
 	must(t, process.Kill())
-	_, err = s.Lab.Vsctl("br-set-external-id", "br-2", "brlb-zones", "18200")
+	_, err := s.Lab.Vsctl("br-set-external-id", "br-2", "brlb-zones", "18200")
 	must(t, err)
 	await(t, s, "a warning", func(st *api.Status) bool {
 		return stand.Steady(4)(st) && len(st.Degraded) > 0 && strings.HasPrefix(st.Degraded[0], `the brlb of bridge "br-2" uses conntrack zone 18200, too`)
